@@ -20,6 +20,7 @@ mod monitor;
 mod netargs;
 mod output;
 mod policies;
+mod quality;
 mod recv;
 mod reload;
 mod runtime;
@@ -69,6 +70,7 @@ enum Command {
     Tunnel(Box<tunnel::TunnelArgs>),
     Emulate(Box<emulate::EmulateArgs>),
     Lab(Box<lab::LabArgs>),
+    Quality(quality::QualityArgs),
     Trace(trace::TraceArgs),
     Policies(policies::PoliciesArgs),
     Generate(generate::GenerateArgs),
@@ -118,6 +120,7 @@ async fn run(command: Command) -> ExitCode {
         Command::Tunnel(args) => tunnel::run(*args).await,
         Command::Emulate(args) => emulate::run(*args).await,
         Command::Lab(args) => lab::run(*args).await,
+        Command::Quality(args) => quality::run(&args),
         Command::Trace(args) => trace::run(&args),
         Command::Policies(args) => policies::run(&args),
         Command::Generate(args) => generate::run(&args, Cli::command()),

@@ -74,7 +74,7 @@ fn network(flows: u64) -> Network<SctpPacket> {
         let second = AgentId(first.0 + 1);
         let end = Duration::from_secs(1_000_000);
         let record = Rc::new(RefCell::new(Record::with(Instant::ZERO, end, Wanted::NOTHING)));
-        let steady = Cbr { rate: Rate::from_bits_per_sec(80_000), size: 1_000 };
+        let steady = Cbr { rate: Rate::from_bits_per_sec(80_000), size: 1_000, burst: 1 };
         let messages = TrafficConfig::Cbr(steady).build(1, &flow);
         let client = SctpAgent::new(config(End::Client, second), record.clone());
         let client = client.sending(Application::new(messages, Delivery::default()));

@@ -5,13 +5,16 @@
 //! | coding | I | P | B |
 //! |---|---|---|---|
 //! | H.264 (§7.4.3) | slice types I, SI and every IDR picture | P, SP, and B that others refer to (`nal_ref_idc` > 0) | B with `nal_ref_idc` 0 |
-//! | H.265 (table 7-1) | IRAP, NAL types 16..=23 | other reference pictures (odd types below 16) | sub-layer non-reference pictures (even types below 16: TRAIL_N, TSA_N, STSA_N, RADL_N, RASL_N) |
+//! | H.265 (table 7-1) | IRAP, NAL types 16..=23, and I slices | the rest | sub-layer non-reference pictures (even types below 16: TRAIL_N, TSA_N, STSA_N, RADL_N, RASL_N) of the highest temporal layer |
+//! | AV1 (§5.9.2) | key and intra-only frames | the rest | shown frames that refresh no slot, and frames of slots that are shown |
 //! | MPEG-1, MPEG-2 | I | P | B |
 //!
+//! A temporal unit of AV1 has the class of its first frame: what is not shown comes first and others refer to it.
 //! A B picture that others refer to is put with P because losing it costs as much as losing a P. A P picture
 //! without references to it stays P: its slice header says P, and that is what users compare with.
 
 use crate::Class;
+use crate::picture::{Av1, H265, mpeg2_class};
 use crate::ts::{PES_START_LEN, VideoCodec};
 use h264_reader::annexb::AnnexBReader;
 use h264_reader::nal::{Nal, RefNal, UnitType};
@@ -25,10 +28,16 @@ const SEARCH_MAX: usize = 32 * 1024;
 /// Bytes of a NAL unit that are looked at; a slice type ends within the first dozen.
 const NAL_PREFIX: usize = 32;
 
+/// Bytes of a parameter set of H.265 that are looked at: all, as a rule.
+const PARAMETERS_PREFIX: usize = 1024;
+
 /// Finds the class of one frame after the other.
 pub struct Classifier {
     codec: VideoCodec,
     reader: AnnexBReader<Pictures>,
+    av1: Av1,
+    /// Of AV1, what there is of the temporal unit.
+    unit: Vec<u8>,
     /// First bytes of the PES packet until the length of its header is known.
     head: Vec<u8>,
     /// Header bytes still to be skipped, once known.
@@ -42,7 +51,14 @@ impl Classifier {
     pub fn new(codec: VideoCodec) -> Self {
         Classifier {
             codec,
-            reader: reader(codec),
+            reader: AnnexBReader::for_fragment_handler(Pictures {
+                codec,
+                h265: H265::default(),
+                nal: Vec::with_capacity(NAL_PREFIX),
+                class: None,
+            }),
+            av1: Av1::default(),
+            unit: Vec::new(),
             head: Vec::with_capacity(PES_START_LEN),
             skip: None,
             searched: 0,
@@ -57,7 +73,12 @@ impl Classifier {
 
     /// A new frame begins with the next payload.
     pub fn start(&mut self) {
-        self.reader = reader(self.codec);
+        // What is left of the last frame ends here; parameter sets stay.
+        self.reader.reset();
+        let pictures = self.reader.fragment_handler_mut();
+        pictures.nal.clear();
+        pictures.class = None;
+        self.unit.clear();
         self.head.clear();
         self.skip = None;
         self.searched = 0;
@@ -87,8 +108,13 @@ impl Classifier {
             rest = rest.get(n..).unwrap_or(&[]);
         }
         self.searched += rest.len();
-        self.reader.push(rest);
-        let class = self.reader.fragment_handler_ref().class;
+        let class = if self.codec == VideoCodec::Av1 {
+            self.unit.extend_from_slice(rest);
+            self.av1.class(&self.unit)
+        } else {
+            self.reader.push(rest);
+            self.reader.fragment_handler_ref().class
+        };
         self.searching = class.is_none() && self.searched < SEARCH_MAX;
         class
     }
@@ -99,13 +125,10 @@ impl Classifier {
     }
 }
 
-fn reader(codec: VideoCodec) -> AnnexBReader<Pictures> {
-    AnnexBReader::for_fragment_handler(Pictures { codec, nal: Vec::with_capacity(NAL_PREFIX), class: None })
-}
-
 /// Collects the first bytes of each NAL unit (or MPEG-2 start code) until one shows the class.
 struct Pictures {
     codec: VideoCodec,
+    h265: H265,
     nal: Vec<u8>,
     class: Option<Class>,
 }
@@ -117,15 +140,18 @@ impl NalFragmentHandler for Pictures {
         }
         let before = self.nal.len();
         for b in bufs {
-            let room = NAL_PREFIX - self.nal.len();
+            let parameters =
+                self.codec == VideoCodec::H265 && self.nal.first().or(b.first()).is_some_and(|h| h >> 2 == 16);
+            let most = if parameters { PARAMETERS_PREFIX } else { NAL_PREFIX };
+            let room = most.saturating_sub(self.nal.len());
             self.nal.extend_from_slice(b.get(..room).unwrap_or(b));
         }
         if self.nal.len() > before {
             self.class = match self.codec {
                 VideoCodec::H264 => h264_class(&self.nal, end),
-                VideoCodec::H265 => h265_class(&self.nal),
+                VideoCodec::H265 => self.h265.class(&self.nal),
                 VideoCodec::Mpeg2 => mpeg2_class(&self.nal),
-                VideoCodec::Other => None,
+                VideoCodec::Av1 | VideoCodec::Other => None,
             };
         }
         if end {
@@ -152,29 +178,6 @@ fn h264_class(nal: &[u8], complete: bool) -> Option<Class> {
         2 | 4 | 7 | 9 => Some(Class::I),
         1 | 6 if header.nal_ref_idc() == 0 => Some(Class::B),
         0..=9 => Some(Class::P),
-        _ => None,
-    }
-}
-
-/// The class that an H.265 NAL unit shows by its type alone.
-fn h265_class(nal: &[u8]) -> Option<Class> {
-    match nal.first()? >> 1 & 0x3f {
-        16..=23 => Some(Class::I),
-        t @ 0..=15 if t % 2 == 0 => Some(Class::B),
-        0..=15 => Some(Class::P),
-        _ => None,
-    }
-}
-
-/// The class that an MPEG-1 or MPEG-2 picture header shows (ISO/IEC 13818-2 §6.2.3).
-fn mpeg2_class(unit: &[u8]) -> Option<Class> {
-    match unit {
-        [0, _, b, ..] => match b >> 3 & 7 {
-            1 | 4 => Some(Class::I),
-            2 => Some(Class::P),
-            3 => Some(Class::B),
-            _ => None,
-        },
         _ => None,
     }
 }
@@ -278,9 +281,9 @@ mod tests {
         fn hostile_pictures_are_survived(
             chunks in proptest::collection::vec(
                 proptest::collection::vec(prop_oneof![Just(0u8), Just(1), Just(3), any::<u8>()], 0..184), 0..30),
-            codec in 0usize..4,
+            codec in 0usize..5,
         ) {
-            let codecs = [VideoCodec::H264, VideoCodec::H265, VideoCodec::Mpeg2, VideoCodec::Other];
+            let codecs = [VideoCodec::H264, VideoCodec::H265, VideoCodec::Mpeg2, VideoCodec::Av1, VideoCodec::Other];
             let mut c = Classifier::new(codecs[codec]);
             c.start();
             c.push(&pes(5, &[0, 0, 1]));

@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use anabranch_engine::AssocConfig;
+use anabranch_policy::Hook;
 use ipnet::IpNet;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -235,8 +236,27 @@ impl ConnectOptions {
                 return wrong(format!("path {} to {} is given twice", p.local, p.remote));
             }
         }
+        check_congestion_control(&self.association, self.paths.iter().map(|p| p.remote))?;
         Ok(self.association.profile.check(self.paths.len())?)
     }
+}
+
+/// Without congestion control nothing may leave this machine: `ends` are where packets would leave from or go to. The
+/// emulator's relays are on loopback.
+pub(crate) fn check_congestion_control(
+    association: &AssocConfig,
+    ends: impl IntoIterator<Item = SocketAddr>,
+) -> Result<(), Error> {
+    let Some(end) = ends.into_iter().find(|e| !e.ip().to_canonical().is_loopback()) else { return Ok(()) };
+    if association.profile.controls_congestion() {
+        return Ok(());
+    }
+    let window = association.profile.spec(Hook::Window);
+    Err(Error::Config(format!(
+        "window={window} has no congestion control and would congest the network at {}: choose another window, or use \
+         loopback addresses, as those of `anabranch emulate`",
+        end.ip()
+    )))
 }
 
 pub(crate) fn check_path(transport: Transport, p: &PathSpec) -> Result<(), Error> {
@@ -306,6 +326,17 @@ mod tests {
         assert!(text(options(&[("lo", "0.0.0.0:9")])).contains("no address a peer can have"));
         assert!(text(options(&[("lo", "127.0.0.1:0")])).contains("no address a peer can have"));
         assert!(options(&[("lo", "127.0.0.1:0")]).check(Transport::RawIp).is_ok(), "raw IP has no ports");
+        let mut o = options(&[("lo", "127.0.0.1:9")]);
+        o.association.profile.set(Hook::Window, "none").unwrap();
+        assert!(check(o.clone()).is_ok(), "an emulator may be there");
+        for (local, remote) in
+            [("eth0", "192.0.2.1:9"), ("2001:db8::1", "[2001:db8::2]:9"), ("lo", "[::ffff:10.0.0.1]:9")]
+        {
+            o.paths.push(PathSpec::new(local.parse().unwrap(), remote.parse().unwrap()));
+            let what = text(o.clone());
+            assert!(what.starts_with("window=none has no congestion control") && !what.contains('\n'), "{what}");
+            o.paths.pop();
+        }
         let mut o = options(&[("lo", "127.0.0.1:9")]);
         o.peer_port = 0;
         assert!(text(o).contains("port 0"));

@@ -1,7 +1,7 @@
 //! The public connection: one association.
 
 use crate::clock;
-use crate::config::{PathSpec, check_path};
+use crate::config::{PathSpec, check_congestion_control, check_path};
 use crate::error::{Error, SendError};
 use crate::events::Events;
 use crate::shared::{Call, Core, Shared, Signals};
@@ -311,6 +311,7 @@ impl Connection {
             if let Some(reason) = closed(core, i.id) {
                 return Err(Error::Closed(reason));
             }
+            may_reach(core, i.id, remote)?;
             let local = core.open_local(&path.local, remote, false)?;
             if let Some(entry) = core.connections.get_mut(&i.id) {
                 entry.left.retain(|l| *l != local);
@@ -335,6 +336,7 @@ impl Connection {
             check_path(core.transport, path)?;
             let remote = core.transport.normal(path.remote);
             core.check_running()?;
+            may_reach(core, i.id, remote)?;
             let local = core.open_local(&path.local, remote, false)?;
             let Some(own) = core.locals.listed([local]).first().copied() else {
                 return Err(Error::Config(format!("`{}` names no address to tell the peer", path.local)));
@@ -493,6 +495,11 @@ fn closed(core: &Core, id: AssocId) -> Option<CloseReason> {
         Some(entry) => entry.closed.clone(),
         None => Some(CloseReason::Aborted),
     }
+}
+
+/// A connection without congestion control stays on this machine.
+fn may_reach(core: &Core, id: AssocId, remote: SocketAddr) -> Result<(), Error> {
+    core.engine.association(id).map_or(Ok(()), |a| check_congestion_control(a.config(), [remote]))
 }
 
 fn ended(reason: CloseReason) -> Result<Option<Message>, CloseReason> {

@@ -3,7 +3,7 @@
 use crate::Local;
 use crate::capture::Capture;
 use crate::clock;
-use crate::config::{ClientConfig, ConnectOptions, ServerConfig, Transport};
+use crate::config::{ClientConfig, ConnectOptions, ServerConfig, Transport, check_congestion_control};
 use crate::connection::Connection;
 use crate::driver::{self, Command, Watch};
 use crate::entropy::SystemEntropy;
@@ -66,6 +66,7 @@ impl Endpoint {
         check_port(config.port)?;
         // What is wrong with the profile is said now, not to the first peer.
         config.association.profile.build(config.association.seed)?;
+        check_congestion_control(&config.association, config.listen.iter().copied())?;
         let listen = |&a: &SocketAddr| socket::listen(config.transport, a);
         let sockets = config.listen.iter().map(listen).collect::<Result<Vec<_>, _>>()?;
         let mut engine = EndpointConfig::new(config.port, config.association);

@@ -71,7 +71,6 @@ impl Scale {
 }
 
 /// The share of an active path in new data.
-#[cfg(test)]
 pub(crate) fn share(cx: &AssocView<'_>, p: &PathView, weights: Weights) -> Ppm {
     Scale::new(cx, weights).share(p)
 }

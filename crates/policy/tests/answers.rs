@@ -2,9 +2,11 @@
 //! nothing is under way that would wake them, and retransmission policies answer with a path they were offered.
 
 use anabranch_base::{Duration, Instant, PathId, PathSet, Ppm, Rate, Tsn};
+use anabranch_policy::loss_cause::{Cause, LossEvent, LossKind};
 use anabranch_policy::path_scheduler::{Decision, Occasion, PathScheduler, Settled};
 use anabranch_policy::retransmission::{Retransmit, Target};
 use anabranch_policy::view::{AssocView, ChunkView, PathState, PathView, Period, QueueView, TimeoutLog};
+use anabranch_policy::window::{AckOnPath, UNLIMITED};
 use anabranch_policy::{Hook, Profile};
 use proptest::prelude::*;
 
@@ -12,6 +14,8 @@ use proptest::prelude::*;
 fn schedulers() -> Vec<(String, Box<dyn PathScheduler>)> {
     let mut specs: Vec<String> = Hook::PathScheduler.policies().iter().map(|p| p.name.to_owned()).collect();
     specs.extend(["round_robin:strict=1", "confluent:variant=1,rounds=0"].map(String::from));
+    specs.extend(["confluent:fixed_split=1", "delay_equalisation:weights=equal,most=50"].map(String::from));
+    specs.push("delay_compensation:inner=round_robin,strict=1".into());
     specs.extend(["equal", "rate"].map(|w| format!("weighted_round_robin:weights={w}")));
     specs.extend(["queue_cost=5,guard=0", "risk=0,look_ahead=0"].map(|w| format!("earliest_arrival:{w}")));
     for inner in ["confluent", "weighted_round_robin", "round_robin", "min_rtt", "redundant"] {
@@ -83,7 +87,8 @@ fn path() -> impl Strategy<Value = PathView> {
         1 => Just(PathState::Unconfirmed),
     ];
     let times = (scale(2_000_000_000), scale(500_000_000), scale(2_000_000_000));
-    (state, 1..2_000_000u64, scale(3_000_000), times, scale(50_000_000), 0..3u16).prop_map(
+    let window = prop_oneof![6 => 1..2_000_000u64, 1 => Just(UNLIMITED)];
+    (state, window, scale(3_000_000), times, scale(50_000_000), 0..3u16).prop_map(
         |(state, cwnd, in_flight, (srtt, rttvar, min_rtt), rate, timeouts)| PathView {
             state,
             cwnd,
@@ -187,6 +192,30 @@ proptest! {
                     prop_assert!(w.in_flight() > 0, "{name} sleeps with {} chunks and nothing in flight", q.len());
                     break;
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn a_window_without_congestion_control_has_no_limit_and_others_do(
+        w in world(), bytes in scale(1_000_000), timeout: bool, new_episode: bool, cause in 0..4usize,
+    ) {
+        let me = PathId(0);
+        let kind = if timeout { LossKind::Timeout } else { LossKind::FastRetransmit };
+        let cause = [Cause::Congestion, Cause::Radio, Cause::Reordering, Cause::PathFailure][cause];
+        for info in Hook::Window.policies() {
+            let mut profile = Profile::named("cmt").expect("a profile");
+            profile.set(Hook::Window, info.name).expect("registered");
+            let mut window = (profile.build(1).expect("it builds").window)();
+            let cx = w.cx(PathSet::first(1), &[]);
+            let ack = AckOnPath { bytes, acked: bytes, packets: 1, fully_used: true, ..AckOnPath::default() };
+            let grown = window.on_ack(&cx, me, &ack);
+            let cut = window.on_loss(&cx, me, &LossEvent { path: me, kind, bytes, new_episode }, cause);
+            prop_assert_eq!(profile.controls_congestion(), window.controls_congestion());
+            if window.controls_congestion() {
+                prop_assert!(cut.cwnd <= w.paths[0].cwnd.max(64 * w.paths[0].mtu), "{}: {cut:?}", info.name);
+            } else {
+                prop_assert_eq!((grown.set, cut.cwnd), (Some(UNLIMITED), UNLIMITED));
             }
         }
     }

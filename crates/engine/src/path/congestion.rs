@@ -5,7 +5,7 @@ use anabranch_base::{Duration, Instant, PathId, Ppm, Rate};
 use anabranch_policy::loss_cause::{Cause, LossEvent};
 use anabranch_policy::recovery::{Loss, Progress};
 use anabranch_policy::view::{AssocView, PathView};
-use anabranch_policy::window::{AckOnPath, Window, WindowChange, WindowState};
+use anabranch_policy::window::{AckOnPath, UNLIMITED, Window, WindowChange, WindowState};
 
 /// The window, its threshold, the episode of losses it may be in, and what may leave at once.
 pub(crate) struct Congestion {
@@ -47,7 +47,7 @@ impl Congestion {
     /// A window that begins there.
     pub fn new(start: FirstWindow, window: Box<dyn Window>) -> Congestion {
         Congestion {
-            cwnd: start.cwnd,
+            cwnd: begins_with(start, window.as_ref()),
             ssthresh: start.ssthresh,
             partial_bytes_acked: 0,
             growth_carry: 0,
@@ -63,7 +63,7 @@ impl Congestion {
 
     /// Another route (RFC 9260 §7.2.5): the window begins again, by another controller.
     pub fn restart(&mut self, start: FirstWindow, window: Box<dyn Window>) {
-        (self.cwnd, self.ssthresh) = (start.cwnd, start.ssthresh);
+        (self.cwnd, self.ssthresh) = (begins_with(start, window.as_ref()), start.ssthresh);
         self.restart_growth();
         self.window = window;
         self.recovery_exit = None;
@@ -107,7 +107,14 @@ impl Congestion {
 
     /// A path that failed begins with so many bytes at most, and has room for a packet.
     pub fn narrow(&mut self, most: u64, packet: u64) {
-        self.cwnd = self.cwnd.min(most).max(packet);
+        if self.is_controlled() {
+            self.cwnd = self.cwnd.min(most).max(packet);
+        }
+    }
+
+    /// Is there congestion control? Without, neither what is in flight nor silence holds anything back.
+    pub fn is_controlled(&self) -> bool {
+        self.window.controls_congestion()
     }
 
     /// The path takes over from another one, which is no reason to exceed the threshold beyond which it met losses: room
@@ -297,6 +304,11 @@ impl Congestion {
     pub fn refer_to(&mut self, rtt: Duration) {
         self.reference_rtt = rtt;
     }
+}
+
+/// Where a window begins, bytes.
+fn begins_with(start: FirstWindow, window: &dyn Window) -> u64 {
+    if window.controls_congestion() { start.cwnd } else { UNLIMITED }
 }
 
 #[cfg(test)]

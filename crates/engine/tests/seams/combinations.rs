@@ -25,7 +25,13 @@ fn value(p: &ParamInfo, r: &mut RandomStream) -> String {
 }
 
 fn spec(p: &PolicyInfo, r: &mut RandomStream) -> String {
-    let params: Vec<_> = p.params.iter().map(|p| format!("{}={}", p.name, value(p, r))).collect();
+    let mut params: Vec<_> = p.params.iter().map(|p| (p.name, value(p, r))).collect();
+    // A scheduler around another one takes what that one takes.
+    let inner = params.iter().find(|(name, _)| *name == "inner").and_then(|(_, inner)| p.hook.policy(inner).ok());
+    if let Some(inner) = inner {
+        params.retain(|(n, _)| ["inner", "estimate"].contains(n) || inner.params.iter().any(|i| i.name == *n));
+    }
+    let params: Vec<_> = params.into_iter().map(|(name, value)| format!("{name}={value}")).collect();
     if params.is_empty() { p.name.to_owned() } else { format!("{}:{}", p.name, params.join(",")) }
 }
 

@@ -16,4 +16,5 @@ mod p1_window;
 mod p2;
 mod p3;
 mod p3_compensation;
+mod p3_window;
 mod p4;

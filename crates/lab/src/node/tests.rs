@@ -81,7 +81,7 @@ fn one_path_is_filled_and_two_are_summed() {
 
 #[test]
 fn delays_are_those_of_the_link() {
-    let cbr = TrafficConfig::Cbr(Cbr { rate: Rate::from_bits_per_sec(80_000), size: 1_000 });
+    let cbr = TrafficConfig::Cbr(Cbr { rate: Rate::from_bits_per_sec(80_000), size: 1_000, burst: 1 });
     let (r, _) = Scene::new("sctp", &[link(10, 30)], cbr.clone(), Reader::at_once()).run(10);
     // 1000 + 16 + 12 + 20 bytes at 10 Mbit/s and 30 ms; the first messages wait for the handshake.
     let want = 0.030 + 1_048.0 * 8.0 / 10e6;

@@ -143,7 +143,7 @@ mod tests {
 
     /// 1,500 bytes each second, and what is noted of them.
     fn writes() -> (Stream, VecDeque<Message>) {
-        let cbr = Cbr { rate: Rate::from_bytes_per_sec(1_500), size: 1_500 };
+        let cbr = Cbr { rate: Rate::from_bytes_per_sec(1_500), size: 1_500, burst: 1 };
         let (mut writer, messages) = Messages::of(TrafficConfig::Cbr(cbr).build(1, "cbr"), false);
         (0..3).for_each(|_| assert!(writer.next(Instant::ZERO).is_some()));
         let book = messages.book.lock().unwrap().clone();

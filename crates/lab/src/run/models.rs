@@ -147,7 +147,10 @@ fn change(c: &Change) -> Value {
 pub(super) fn traffic(t: &TrafficConfig) -> Value {
     match t {
         TrafficConfig::Bulk(Bulk { size, total }) => json!({ "kind": "bulk", "size": size, "total": total }),
-        TrafficConfig::Cbr(Cbr { rate: r, size }) => json!({ "kind": "cbr", "rate": rate(*r), "size": size }),
+        TrafficConfig::Cbr(Cbr { rate: r, size, burst: 1 }) => json!({ "kind": "cbr", "rate": rate(*r), "size": size }),
+        TrafficConfig::Cbr(Cbr { rate: r, size, burst }) => {
+            json!({ "kind": "cbr", "rate": rate(*r), "size": size, "burst": burst })
+        }
         TrafficConfig::Vbr(Vbr { rate: r, min_size, max_size, interval }) => json!({
             "kind": "vbr", "rate": rate(*r), "min-size": min_size, "max-size": max_size, "interval": time(*interval),
         }),

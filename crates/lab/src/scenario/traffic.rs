@@ -40,8 +40,8 @@ pub(super) fn read(flow: Part<'_>) -> Result<Traffic, Problem> {
 pub(super) enum Traffic {
     /// As much as the transport takes.
     Bulk { size: Option<Size>, total: Option<Size> },
-    /// Packets of one size at a constant rate.
-    Cbr { rate: BitRate, size: Size },
+    /// Packets of one size at a constant rate, one by one or so many at once.
+    Cbr { rate: BitRate, size: Size, burst: Option<u32> },
     /// A constant rate in packets of varying size.
     Vbr { rate: BitRate, min_size: Size, max_size: Size, interval: Time },
     /// Bursts and silences of heavy-tailed length.
@@ -128,7 +128,9 @@ impl Traffic {
             Traffic::Bulk { size, total } => {
                 TrafficConfig::Bulk(Bulk { size: size.map_or(full, small), total: total.map(|t| t.0) })
             }
-            Traffic::Cbr { rate, size } => TrafficConfig::Cbr(Cbr { rate: rate.0, size: small(size) }),
+            Traffic::Cbr { rate, size, burst } => {
+                TrafficConfig::Cbr(Cbr { rate: rate.0, size: small(size), burst: burst.unwrap_or(1) })
+            }
             Traffic::Vbr { rate, min_size, max_size, interval } => TrafficConfig::Vbr(Vbr {
                 rate: rate.0,
                 min_size: small(min_size),

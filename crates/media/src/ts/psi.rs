@@ -18,6 +18,8 @@ pub enum VideoCodec {
     H264,
     /// H.265 (stream type 0x24).
     H265,
+    /// AV1 (private data, stream type 0x06, registered as `AV01`, or `AV1 ` in early drafts of the mapping).
+    Av1,
     /// Video whose pictures are not looked into: MPEG-4 part 2, H.266, AVS, VC-1 and Dirac.
     Other,
 }
@@ -29,6 +31,8 @@ pub struct StreamInfo {
     pub stream_type: u8,
     /// PID that carries it.
     pub pid: u16,
+    /// Format identifier of its registration descriptor (ISO/IEC 13818-1 §2.6.8).
+    pub registered: Option<[u8; 4]>,
 }
 
 impl StreamInfo {
@@ -38,6 +42,11 @@ impl StreamInfo {
             0x01 | 0x02 => Some(VideoCodec::Mpeg2),
             0x1b => Some(VideoCodec::H264),
             0x24 => Some(VideoCodec::H265),
+            0x06 => match self.registered.as_ref() {
+                Some(b"AV01" | b"AV1 ") => Some(VideoCodec::Av1),
+                Some(b"HEVC") => Some(VideoCodec::H265),
+                _ => None,
+            },
             0x10 | 0x33 | 0x42 | 0xd1 | 0xea => Some(VideoCodec::Other),
             _ => None,
         }
@@ -159,10 +168,23 @@ fn parse_map(body: &[u8]) -> Option<Program> {
     while let Some(s) = rest.get(..5) {
         let pid = u16::from_be_bytes([s[1] & 0x1f, s[2]]);
         let info_len = usize::from(u16::from_be_bytes([s[3] & 0x0f, s[4]]));
-        streams.push(StreamInfo { stream_type: s[0], pid });
+        let info = rest.get(5..5 + info_len)?;
+        streams.push(StreamInfo { stream_type: s[0], pid, registered: registration(info) });
         rest = rest.get(5 + info_len..)?;
     }
     Some(Program { pcr_pid, streams })
+}
+
+/// The format identifier among the descriptors of a stream.
+fn registration(mut descriptors: &[u8]) -> Option<[u8; 4]> {
+    while let [tag, len, rest @ ..] = descriptors {
+        let (body, behind) = rest.split_at_checked(usize::from(*len))?;
+        if *tag == 5 {
+            return body.first_chunk().copied();
+        }
+        descriptors = behind;
+    }
+    None
 }
 
 struct SectionHead {

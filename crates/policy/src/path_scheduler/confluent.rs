@@ -4,14 +4,16 @@
 //! the highest, until they meet; what is missing forms blocks, and a healthy path runs towards the hole of a broken
 //! one. Which open path sends next follows the weights of §IV.
 //! Deviations: directions are set when a round starts, the fastest path ascending; a path whose partners are gone
-//! ascends; the meeting point is where the pointers meet (no fixed split). `rounds=0` keeps the window open instead
+//! ascends; the meeting point is where the pointers meet. `fixed_split` sets it when a round starts, by the weights: a
+//! path that is through with its part waits for the next round. `rounds=0` keeps the window open instead
 //! of letting it drain, as delay compensation needs it; a round then ends when its last chunk has left.
-//! Parameters: `variant` 1 (one path ascends, the others descend) or 2 (one descends); `look_ahead` ms; `rounds`.
+//! Parameters: `variant` 1 (one path ascends, the others descend) or 2 (one descends); `look_ahead` ms; `rounds`;
+//! `fixed_split`.
 
 use super::{Decision, LookAhead, Occasion, PathScheduler, Settled};
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
-use crate::shares::{Credits, Weights};
-use crate::view::{AssocView, Direction, QueueView};
+use crate::shares::{Credits, Weights, share};
+use crate::view::{AssocView, Direction, PathView, QueueView};
 use anabranch_base::{Duration, PathId, PathSet, Tsn};
 
 pub(super) const POLICY: Policy<dyn PathScheduler> = Policy {
@@ -25,6 +27,7 @@ pub(super) const POLICY: Policy<dyn PathScheduler> = Policy {
             ParamInfo::count("variant", 2, "", 1, 2, "1: one path ascends; 2: one path descends"),
             ParamInfo::millis("look_ahead", 200, 1, 10_000, "window of chunks, as time at the rate of all paths"),
             ParamInfo::flag("rounds", true, "a new window only when the last has drained"),
+            ParamInfo::flag("fixed_split", false, "where paths meet is set by the weights when a round starts"),
         ],
     },
     build: |p| Box::new(Confluent::new(p)),
@@ -34,8 +37,11 @@ struct Confluent {
     variant: u64,
     look_ahead: Duration,
     rounds: bool,
+    fixed_split: bool,
     credits: Credits,
     descending: PathSet,
+    /// First TSN of the descending paths' part, where it is fixed.
+    split: Option<Tsn>,
     /// Last TSN of the current round.
     round_end: Option<Tsn>,
 }
@@ -46,8 +52,10 @@ impl Confluent {
             variant: p.count("variant"),
             look_ahead: p.millis("look_ahead"),
             rounds: p.flag("rounds"),
+            fixed_split: p.flag("fixed_split"),
             credits: Credits::new(Weights::Srtt),
             descending: PathSet::EMPTY,
+            split: None,
             round_end: None,
         }
     }
@@ -62,6 +70,23 @@ impl Confluent {
             _ if self.variant == 1 => active.iter().min_by_key(|&p| key(p)).map_or(active, |p| active.without(p)),
             _ => active.iter().max_by_key(|&p| key(p)).map_or(PathSet::EMPTY, PathSet::only),
         };
+    }
+    /// Where the descending paths' part of a round begins.
+    fn split_at(&self, cx: &AssocView<'_>, q: &QueueView<'_>) -> Option<Tsn> {
+        let down = cx.active().filter(|p| self.descending.has(p.id));
+        let share: u64 = down.map(|p| u64::from(share(cx, p, Weights::Srtt).0)).sum();
+        let part = (share * q.chunks.len() as u64 + 500_000) / 1_000_000;
+        let first = q.chunks.len().saturating_sub(part as usize);
+        q.chunks.get(first).map(|c| c.tsn).or_else(|| q.chunks.last().map(|c| c.tsn.plus(1)))
+    }
+    /// Is the chunk in the part of `path`, or is there no other path to take it?
+    fn may_take(&self, cx: &AssocView<'_>, q: &QueueView<'_>, path: PathId, index: usize) -> bool {
+        let (Some(split), Some(c)) = (self.split, q.chunks.get(index)) else { return true };
+        let down = self.descends(cx, path);
+        let own = down != split.after(c.tsn);
+        // A path that can neither send nor be acknowledged would never wake us up.
+        let other = |p: &PathView| self.descends(cx, p.id) != down && (cx.eligible.has(p.id) || p.in_flight > 0);
+        own || !cx.active().any(other)
     }
     fn descends(&self, cx: &AssocView<'_>, path: PathId) -> bool {
         self.descending.has(path) && cx.active().any(|p| !self.descending.has(p.id))
@@ -81,9 +106,15 @@ impl PathScheduler for Confluent {
         true
     }
     fn next(&self, cx: &AssocView<'_>, q: &QueueView<'_>) -> Decision {
-        let Some(p) = self.credits.best(cx) else { return Decision::Blocked };
-        let index = if self.descends(cx, p.id) { q.chunks.len().saturating_sub(1) } else { 0 };
-        Decision::Send { index, path: p.id }
+        let mut view = *cx;
+        while let Some(p) = self.credits.best(&view) {
+            let index = if self.descends(cx, p.id) { q.chunks.len().saturating_sub(1) } else { 0 };
+            if self.may_take(cx, q, p.id, index) {
+                return Decision::Send { index, path: p.id };
+            }
+            view = view.narrowed(view.eligible.without(p.id));
+        }
+        Decision::Blocked
     }
     fn settle(&mut self, cx: &AssocView<'_>, outcome: &Settled) {
         if let Settled::Sent { path, len, .. } = outcome {
@@ -95,6 +126,7 @@ impl PathScheduler for Confluent {
         if why == Occasion::Refilled && self.round_end.is_none_or(|end| first.tsn.after(end)) {
             self.round_end = Some(last.tsn);
             self.assign_directions(cx);
+            self.split = if self.fixed_split { self.split_at(cx, q) } else { None };
         }
     }
     fn direction(&self, p: PathId) -> Option<Direction> {
@@ -138,6 +170,26 @@ mod tests {
         assert!(s.chunks.is_empty());
         assert_eq!(p.direction(PathId(0)), Some(Direction::Ascending));
         assert_eq!(p.direction(PathId(1)), Some(Direction::Descending));
+    }
+
+    #[test]
+    fn where_they_meet_may_be_fixed() {
+        let mut p = Confluent { fixed_split: true, ..policy(2) };
+        let mut s = begun(&mut p);
+        // 0.158 of ten chunks are two.
+        let up: Vec<u32> = (0..8).map(|_| send_on(&mut s, &mut p, 0)).collect();
+        assert_eq!(up, [40, 41, 42, 43, 44, 45, 46, 47]);
+        s.eligible = PathSet::only(PathId(0));
+        s.paths[1].in_flight = 1_144;
+        assert_eq!(s.ask(&p), Decision::Blocked, "48 and 49 are the other's");
+        assert_eq!((send_on(&mut s, &mut p, 1), send_on(&mut s, &mut p, 1)), (49, 48));
+        let mut s = begun(&mut p);
+        s.paths[1].in_flight = 1_144;
+        let mut q = Confluent { fixed_split: true, ..policy(2) };
+        s.refilled(&mut q);
+        (0..8).for_each(|_| assert!(send_on(&mut s, &mut q, 0) < 48));
+        s.paths[1].in_flight = 0;
+        assert_eq!(send_on(&mut s, &mut q, 0), 48, "nothing of the other would wake us");
     }
 
     #[test]

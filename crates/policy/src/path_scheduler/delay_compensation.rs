@@ -8,7 +8,8 @@
 //! is tried with one chunk. The window is kept open and as long as the fast path works during the delay
 //! difference; with drained rounds the slow path would starve.
 //! The deadline guard is the abandon hook's. It blocks only while something is in flight that will wake it.
-//! Parameters: `inner` scheduler (with its defaults), `estimate`.
+//! Parameters: `inner` scheduler, `estimate`; beside them those of the inner scheduler by their own names, as in
+//! `inner=round_robin,strict=1`.
 
 use super::{Decision, LookAhead, Occasion, PathScheduler, Settled};
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
@@ -33,6 +34,12 @@ pub(super) const POLICY: Policy<dyn PathScheduler> = Policy {
                 &["base", "srtt"],
                 "base delay and backlog, or half of the smoothed round trip",
             ),
+            super::confluent::POLICY.info.params[0],
+            super::confluent::POLICY.info.params[1],
+            super::confluent::POLICY.info.params[2],
+            super::confluent::POLICY.info.params[3],
+            super::weighted_round_robin::POLICY.info.params[0],
+            super::round_robin::POLICY.info.params[0],
         ],
     },
     build: |p| Box::new(DelayCompensation::new(p)),
@@ -49,7 +56,9 @@ impl DelayCompensation {
         // Never itself: its name is not among the words above.
         let entry = super::POLICIES.iter().find(|e| e.info.name == name && name != POLICY.info.name);
         let entry = entry.unwrap_or(&super::confluent::POLICY);
-        let inner = (entry.build)(&Params::defaults(&entry.info, p.seed()));
+        let inner = (entry.build)(&p.of(&entry.info));
+        // Read for all, so that none is declared in vain; `rules` refuses those of another inner scheduler.
+        POLICY.info.params.iter().for_each(|i| p.touch(i.name));
         DelayCompensation { inner, by_srtt: p.word("estimate") == "srtt" }
     }
     fn flight(&self, p: &PathView) -> Duration {
@@ -133,11 +142,12 @@ impl PathScheduler for DelayCompensation {
 mod tests {
     use super::*;
     use crate::registry::{Policy, Value};
-    use crate::testing::Scene;
+    use crate::testing::{Scene, built, ms};
 
     fn policy(inner: &'static str) -> DelayCompensation {
-        let words = vec![("inner", Value::Word(inner)), ("estimate", Value::Word("base"))];
-        DelayCompensation::new(&Params::new(words, 1))
+        let defaults = POLICY.info.params.iter().map(|i| (i.name, i.default));
+        let words = defaults.map(|(n, v)| if n == "inner" { (n, Value::Word(inner)) } else { (n, v) });
+        DelayCompensation::new(&Params::new(words.collect::<Vec<_>>(), 1))
     }
     /// 20 ms with 1 byte/us, and 220 ms with half of that, both open and empty.
     fn scene(chunks: u32) -> Scene {
@@ -215,5 +225,40 @@ mod tests {
     fn the_inner_scheduler_is_what_was_asked_for() {
         let names: Vec<_> = super::super::POLICIES.iter().map(|p: &Policy<dyn PathScheduler>| p.info.name).collect();
         assert!(POLICY.info.params[0].words.iter().all(|w| names.contains(w)));
+    }
+
+    #[test]
+    fn every_parameter_of_an_inner_scheduler_can_be_given() {
+        let own: Vec<_> = POLICY.info.params.iter().skip(2).copied().collect();
+        for name in POLICY.info.params[0].words {
+            let inner = super::super::POLICIES.iter().find(|p| p.info.name == *name).expect("registered");
+            assert!(inner.info.params.iter().all(|i| own.contains(i)), "{name} has another parameter");
+        }
+        // Two thirds to the first path by shares; one each when it alternates strictly.
+        let sent = |spec: &str| {
+            let mut p = built(&POLICY, spec, 1);
+            let mut s = Scene::new(2, 40);
+            for (i, rtt) in [(0, 50), (1, 100)] {
+                (s.rtt(i, rtt).min_rtt, s.paths[usize::from(i)].cwnd) = (ms(50), 1 << 20);
+            }
+            (0..30).filter(|_| s.send(p.as_mut()).expect("sends").1 == PathId(0)).count()
+        };
+        assert_eq!(sent("inner=round_robin,strict=1"), 15);
+        assert_eq!(sent("inner=weighted_round_robin,weights=equal"), 15);
+        assert_eq!(sent("inner=weighted_round_robin"), 20);
+    }
+
+    #[test]
+    fn a_parameter_of_another_scheduler_is_refused() {
+        let refused = |spec: &str| {
+            let mut p = crate::Profile::named("cmt").unwrap();
+            p.set(Hook::PathScheduler, spec).unwrap();
+            p.check(2).err().map(|e| e.to_string())
+        };
+        assert_eq!(refused("delay_compensation:inner=round_robin,strict=1"), None);
+        assert_eq!(refused("delay_compensation:variant=1,rounds=0"), None);
+        let what = refused("delay_compensation:inner=min_rtt,strict=1").expect("refused");
+        assert!(what.contains("parameter") && !what.contains('\n'), "{what}");
+        assert!(refused("delay_compensation:strict=1").is_some(), "confluent is the inner one");
     }
 }

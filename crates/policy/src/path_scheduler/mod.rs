@@ -104,6 +104,7 @@ pub trait PathScheduler: Send {
 
 pub mod confluent;
 pub mod delay_compensation;
+pub mod delay_equalisation;
 pub mod earliest_arrival;
 pub mod min_rtt;
 pub mod primary_only;
@@ -119,6 +120,7 @@ pub static POLICIES: &[Policy<dyn PathScheduler>] = &[
     min_rtt::POLICY,
     confluent::POLICY,
     delay_compensation::POLICY,
+    delay_equalisation::POLICY,
     earliest_arrival::POLICY,
     redundant::POLICY,
 ];

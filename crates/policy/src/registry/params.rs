@@ -24,6 +24,16 @@ impl Params {
     pub fn defaults(info: &PolicyInfo, seed: u64) -> Self {
         Params::new(info.params.iter().map(|p| (p.name, p.default)).collect::<Arc<[_]>>(), seed)
     }
+    /// Those that a policy wrapped by this one has, by their names; its defaults where they are not declared.
+    pub fn of(&self, inner: &PolicyInfo) -> Params {
+        let own = |name| self.values.iter().find(|(n, _)| *n == name).map(|&(_, v)| v);
+        let values = inner.params.iter().map(|p| (p.name, own(p.name).unwrap_or(p.default)));
+        Params::new(values.collect::<Arc<[_]>>(), self.seed)
+    }
+    /// The parameter is read by a policy that this one wraps.
+    pub fn touch(&self, name: &'static str) {
+        self.get(name);
+    }
     fn get(&self, name: &'static str) -> Option<Value> {
         match self.values.iter().position(|(n, _)| *n == name) {
             Some(i) => {

@@ -96,6 +96,10 @@ impl Profile {
         let separator = if params.is_empty() { "" } else { ":" };
         format!("{}{separator}{}", choice.policy.name, params.join(","))
     }
+    /// Does it control congestion? A profile that does not belongs in the simulator and the emulator alone.
+    pub fn controls_congestion(&self) -> bool {
+        self.build(0).is_ok_and(|set| (set.window)().controls_congestion())
+    }
     /// Refuses what makes no sense on `paths` paths, with a reason.
     pub fn check(&self, paths: usize) -> Result<(), PolicyError> {
         rules::check(self, &self.build(0)?, paths)

@@ -2,7 +2,7 @@
 //!
 //! What a policy is like is asked of the policy itself wherever its trait can tell.
 
-use super::{Hook, PolicyError, PolicySet, Profile, Value};
+use super::{Hook, ParamInfo, PolicyError, PolicySet, Profile, Value};
 use crate::asks::Asks;
 
 struct Case<'a> {
@@ -21,6 +21,18 @@ impl Case<'_> {
     /// New data uses more than one path.
     fn spreads(&self) -> bool {
         self.paths > 1 && !self.is(Hook::PathScheduler, "primary_only") && !self.inner_is("primary_only")
+    }
+    /// A parameter that was given to the scheduler in between and is none of the wrapped one's.
+    fn has_idle_params(&self) -> bool {
+        let Some(Value::Word(inner)) = self.profile.value(Hook::PathScheduler, "inner") else { return false };
+        let (Ok(outer), Ok(inner)) =
+            (Hook::PathScheduler.policy(self.profile.get(Hook::PathScheduler)), Hook::PathScheduler.policy(inner))
+        else {
+            return false;
+        };
+        let own = |name: &str| name == "inner" || name == "estimate" || inner.params.iter().any(|p| p.name == name);
+        let given = |p: &ParamInfo| self.profile.value(Hook::PathScheduler, p.name) != Some(p.default);
+        outer.params.iter().any(|p| given(p) && !own(p.name))
     }
     fn permutes(&self) -> bool {
         self.set.path_scheduler.permutes()
@@ -50,6 +62,18 @@ const RULES: &[Rule] = &[
         hooks: (Hook::Redundancy, Hook::PathScheduler),
         broken: |c| c.set.redundancy.asks().any(Asks::EXTRA) && c.is(Hook::PathScheduler, "redundant"),
         reason: "every chunk is already on every path, nothing is left to copy",
+    },
+    Rule {
+        hooks: (Hook::Coupling, Hook::Window),
+        broken: |c| {
+            !(c.set.window)().controls_congestion() && c.set.coupling.asks().any(Asks::ADJUST.and(Asks::PUBLISH))
+        },
+        reason: "without windows there is nothing to couple; use uncoupled",
+    },
+    Rule {
+        hooks: (Hook::PathScheduler, Hook::PathScheduler),
+        broken: |c| c.has_idle_params(),
+        reason: "a parameter is that of a scheduler other than `inner`, and would do nothing; leave it out",
     },
     Rule {
         hooks: (Hook::PathScheduler, Hook::PathScheduler),

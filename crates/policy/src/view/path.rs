@@ -1,6 +1,7 @@
 //! One path, as its policies see it.
 
 use super::Signals;
+use crate::window::UNLIMITED;
 use anabranch_base::{Duration, Instant, PathId, Ppm, Rate};
 
 /// Health of a path. Only [`PathState::Active`] carries new data.
@@ -195,8 +196,13 @@ impl PathView {
     pub fn has_room(&self) -> bool {
         self.in_flight < self.cwnd
     }
-    /// Window per round trip, the rate the window allows. Without a sample one second is assumed.
+    /// Window per round trip, the rate the window allows. Without a sample one second is assumed. Of a window without
+    /// limit it is the rate that was seen, once there is a sample.
     pub fn window_rate(&self) -> Rate {
+        let seen = self.capacity.max(self.delivery_rate);
+        if self.cwnd >= UNLIMITED && seen > Rate::ZERO {
+            return seen;
+        }
         let rtt = if self.srtt.is_zero() { Duration::from_secs(1) } else { self.srtt };
         Rate::of(self.cwnd, rtt)
     }

@@ -6,10 +6,12 @@
 //! the path carries does not lower it. Packets are paced at that rate, at `up` times it while more is probed for, and
 //! the window holds `gain` times what the path does.
 //! Deviations. The smallest round trip alone is too little where round trips vary: what counts is the mean of those of
-//! packets that no queue of ours delayed, and their mean deviation. Probing goes on, each round at `up` times what the last one delivered, until a queue shows, so a path whose
-//! rate came back is full again within some ten round trips. A path whose queue never emptied for ten seconds is let
-//! run dry for a fifth of a second, as in BBR; one that was idle meanwhile is not. After a timeout the window starts
-//! with one packet, and the first answer brings the model's window back.
+//! packets that no queue of ours delayed, and their mean deviation. Probing goes on, each round at `up` times what the
+//! last one delivered, until a queue shows; where the path follows, each round doubles. A path whose rate fell by half or
+//! more a quarter of a minute ago or later is asked at 1.75 times its rate after each round without a queue, so that what
+//! comes back is used within some six round trips. A path whose queue never emptied for ten seconds is let run dry for a
+//! fifth of a second, as in BBR; one that was idle meanwhile is not. After a timeout the window starts with one packet,
+//! and the first answer brings the model's window back.
 //! Losses below `loss` of a round say nothing: radio loses some, and each loss halving the window is what makes
 //! loss-based windows useless there. Beside flows that halve it takes more than its share of a shared queue.
 //! Parameters: `gain`, `up`, `startup` of rates; `loss` share of a round; `probe` ms from one probe to the next;
@@ -51,8 +53,12 @@ const TRAIN_SHOWS: u64 = 256;
 /// Packets that must be lost before their share counts, and rounds over which they are counted.
 const SOME: u64 = 6;
 const ROUNDS_COUNTED: u8 = 4;
-/// Rounds of a probe that showed more, after which it doubles.
-const GROWING: u8 = 2;
+/// A path that carried twice as much so long ago, or less, may do so again at any moment. It is asked by a faster pace,
+/// and again as soon as no queue stands.
+const REMEMBERED: Duration = Duration::from_secs(15);
+const ASKING: Ppm = Ppm(1_750_000);
+/// Pace once the path follows a probe: it has far more.
+const FOLLOWING: Ppm = Ppm(2_000_000);
 /// Rounds without growth that end the start.
 const FLAT_ROUNDS: u8 = 3;
 
@@ -80,8 +86,13 @@ struct Bbr {
     probe: Duration,
     phase: Phase,
     newest_sent: u64,
-    /// Rounds of a probe in a row that showed more.
-    grown: u8,
+    /// The rate when probing began.
+    up_rate: u64,
+    /// The path delivered what the probe asked for.
+    follows: bool,
+    /// The largest rates of this span of time and of the one before, and when it began.
+    had: [u64; 2],
+    had_since: Instant,
     /// The packet whose acknowledgement ends the round.
     round_ends: u64,
     /// Of this round.
@@ -128,7 +139,10 @@ impl Bbr {
             probe: p.millis("probe"),
             phase: Phase::Startup,
             newest_sent: 0,
-            grown: 0,
+            up_rate: 0,
+            follows: false,
+            had: [0; 2],
+            had_since: Instant::ZERO,
             round_ends: 0,
             round: Round::default(),
             full: 0,
@@ -146,15 +160,32 @@ impl Bbr {
         p.capacity.bytes_in(p.without_queue().usual() + p.unloaded_deviation)
     }
     fn enter(&mut self, now: Instant, phase: Phase) {
-        (self.phase, self.phase_began, self.flat, self.grown) = (phase, now, 0, 0);
+        (self.phase, self.phase_began, self.flat, self.follows) = (phase, now, 0, false);
     }
     fn probe_up(&mut self, now: Instant, p: &PathView) {
-        self.up_rtt = p.recent_rtt;
+        (self.up_rtt, self.up_rate) = (p.recent_rtt, p.capacity.bytes_per_sec());
         self.enter(now, Phase::Up);
     }
-    /// Where round after round shows more, the path has far more: the rate doubles, as at the start.
-    fn up_pace(&self) -> Ppm {
-        if self.grown >= GROWING { self.up.max(Ppm(2_000_000)) } else { self.up }
+    /// Pace of a probe.
+    fn up_pace(&self, p: &PathView) -> Ppm {
+        let more = if self.follows { Some(FOLLOWING) } else { self.has_fallen(p).then_some(ASKING) };
+        more.map_or(self.up, |m| m.max(self.up))
+    }
+    /// Notes what the path carries.
+    fn remember(&mut self, now: Instant, rate: u64) {
+        if now.since(self.had_since) > REMEMBERED {
+            (self.had, self.had_since) = ([0, self.had[0]], now);
+        }
+        self.had[0] = self.had[0].max(rate);
+    }
+    /// It carried more than twice as much not long ago.
+    fn has_fallen(&self, p: &PathView) -> bool {
+        self.had[0].max(self.had[1]) / 2 > p.capacity.bytes_per_sec()
+    }
+    /// After a probe the path is left alone for a while.
+    fn has_rested(&self, now: Instant, p: &PathView) -> bool {
+        let clear = self.round.queued == Some(false) && !self.round.app_limited;
+        clear && self.has_fallen(p) || now.since(self.phase_began) >= self.probe.max(p.min_rtt * 4)
     }
     fn note_rtt(&mut self, now: Instant, p: &PathView) {
         let older = now.since(self.least_rtt_at) > MIN_RTT_LASTS;
@@ -192,15 +223,14 @@ impl Bbr {
                 // What a round's pace shows, its acknowledgements say one round later.
                 let grows = rate > r.rate.saturating_add(r.rate / 16) || r.app_limited;
                 self.flat = if grows { 0 } else { self.flat + 1 };
-                let more = rate > r.rate.saturating_add(r.rate / 8) && !queued;
-                self.grown = if more { self.grown.saturating_add(1) } else { 0 };
+                self.follows = !queued && rate >= self.up_rate.saturating_add(self.up_rate / 5);
                 // Where round trips vary much by themselves, only a queue that grew since then is one.
                 let queued = queued && p.recent_rtt > self.up_rtt + self.up_rtt / 4;
                 if self.loses(p) || queued || self.flat >= FLAT_ROUNDS {
                     self.enter(now, Phase::Down);
                 }
             }
-            Phase::Cruise if now.since(self.phase_began) >= self.probe.max(p.min_rtt * 4) => self.probe_up(now, p),
+            Phase::Cruise if self.has_rested(now, p) => self.probe_up(now, p),
             Phase::Down if now.since(self.phase_began) > (p.min_rtt * 8).max(DRY) => self.enter(now, Phase::Cruise),
             _ => {}
         }
@@ -216,7 +246,10 @@ impl Bbr {
     }
     fn advance(&mut self, now: Instant, p: &PathView) {
         let empty = p.in_flight <= Self::pipe(p).max(FLOOR * p.mtu);
+        // At such a pace the queue of a whole round would be long.
+        let queue = p.is_queued(p.last_rtt) && p.last_rtt > self.up_rtt + self.up_rtt / 2;
         match self.phase {
+            Phase::Up if queue && self.up_pace(p) > self.up => self.enter(now, Phase::Down),
             Phase::Drain | Phase::Down if empty => self.enter(now, Phase::Cruise),
             Phase::Dry(until) if now >= until => self.enter(now, Phase::Cruise),
             _ => {}
@@ -231,7 +264,7 @@ impl Bbr {
         let target = (gain.of(pipe).max(collected) + burst).max(least);
         // A window below what is under way at the rate probed for would find itself.
         let under_way = if self.phase == Phase::Up {
-            self.up_pace().of(self.up.of(p.capacity.bytes_in(p.mean_rtt.min(self.up_rtt * 2))))
+            self.up_pace(p).of(self.up.of(p.capacity.bytes_in(p.mean_rtt.min(self.up_rtt * 2))))
         } else {
             0
         };
@@ -262,6 +295,7 @@ impl Window for Bbr {
         let ends = ack.newest_seq.is_some_and(|s| s >= self.round_ends);
         self.losses.acked += ack.acked;
         self.round.app_limited |= ack.app_limited;
+        self.remember(cx.now, p.capacity.bytes_per_sec());
         if let Some(rtt) = ack.rtt {
             self.round.queued = Some(self.round.queued.unwrap_or(true) && p.is_queued(rtt));
             self.note_rtt(cx.now, p);
@@ -330,7 +364,7 @@ impl Window for Bbr {
             Phase::Startup => {
                 self.startup.of(pace).max(Rate::of(p.cwnd, p.min_rtt.max(Duration::from_millis(1))).bytes_per_sec())
             }
-            Phase::Up => self.up_pace().of(pace),
+            Phase::Up => self.up_pace(p).of(pace),
             Phase::Drain => pace / 2,
             Phase::Down => pace - pace / 4,
             Phase::Cruise | Phase::Dry(_) => pace,
@@ -340,169 +374,5 @@ impl Window for Bbr {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::loss_cause::LossKind;
-    use crate::testing::{Scene, loss, ms};
-
-    const MTU: u64 = 1_172;
-
-    fn policy() -> Bbr {
-        Bbr::new(&Params::defaults(&POLICY.info, 1))
-    }
-    /// 1 byte per microsecond over 50 ms.
-    fn scene() -> Scene {
-        let mut s = Scene::new(1, 0);
-        let p = s.rtt(0, 50);
-        (p.mean_rtt, p.unloaded_rtt) = (ms(50), ms(50));
-        p.capacity = Rate::from_bytes_per_sec(1_000_000);
-        s
-    }
-    /// One round of `packets`, whose last acknowledgement shows `rtt` ms.
-    fn round(s: &mut Scene, w: &mut Bbr, packets: u64, rtt: u64, app_limited: bool) {
-        let first = w.newest_sent + 1;
-        (first..first + packets).for_each(|seq| w.on_sent(s.now, seq, &s.paths[0]));
-        s.now += ms(rtt);
-        s.paths[0].last_rtt = ms(rtt);
-        for seq in first..first + packets {
-            let ack = AckOnPath {
-                acked: 1_000,
-                bytes: 1_000,
-                newest_seq: Some(seq),
-                rtt: Some(ms(rtt)),
-                app_limited,
-                ..AckOnPath::default()
-            };
-            let change = w.on_ack(&s.cx(), PathId(0), &ack);
-            (s.paths[0].cwnd, s.paths[0].ssthresh) = (change.set.unwrap(), change.ssthresh);
-        }
-    }
-    fn started() -> (Scene, Bbr) {
-        let (mut s, mut w) = (scene(), policy());
-        (0..6).for_each(|_| round(&mut s, &mut w, 50, 50, false));
-        (s, w)
-    }
-    fn share(s: &Scene, w: &Bbr) -> f64 {
-        w.pace(&s.paths[0]).unwrap().bytes_per_sec() as f64 / 1e6
-    }
-
-    #[test]
-    fn the_start_ends_when_the_rate_stops_growing_and_the_window_is_twice_the_pipe() {
-        let (mut s, mut w) = (scene(), policy());
-        round(&mut s, &mut w, 10, 50, false);
-        assert_eq!((w.phase, s.paths[0].ssthresh), (Phase::Startup, u64::MAX));
-        assert!(share(&s, &w) > 2.5);
-        (0..6).for_each(|_| round(&mut s, &mut w, 50, 50, false));
-        assert_eq!((w.phase, s.paths[0].cwnd, s.paths[0].ssthresh), (Phase::Cruise, 100_000 + 3 * MTU, 50_000));
-        assert_eq!(share(&s, &w), 1.0);
-    }
-
-    #[test]
-    fn a_source_that_offers_less_does_not_end_the_start() {
-        let (mut s, mut w) = (scene(), policy());
-        (0..20).for_each(|_| round(&mut s, &mut w, 10, 50, true));
-        assert_eq!(w.phase, Phase::Startup);
-        assert!(s.paths[0].cwnd <= 139_000 + 3 * MTU, "bounded all the same: {}", s.paths[0].cwnd);
-    }
-
-    #[test]
-    fn random_loss_costs_nothing_and_much_loss_does() {
-        let (mut s, mut w) = started();
-        let before = s.paths[0].cwnd;
-        for _ in 0..40 {
-            round(&mut s, &mut w, 50, 50, true);
-            let e = LossEvent { bytes: 2_500, ..loss(0) };
-            assert_eq!(w.on_loss(&s.cx(), PathId(0), &e, Cause::Congestion).cwnd, s.paths[0].cwnd);
-        }
-        assert_eq!((s.paths[0].cwnd, w.ceiling), (before, None), "5 % of each round");
-        s.paths[0].in_flight = 80_000;
-        for _ in 0..3 {
-            let e = LossEvent { bytes: 20_000, ..loss(0) };
-            w.on_loss(&s.cx(), PathId(0), &e, Cause::Congestion);
-            round(&mut s, &mut w, 50, 50, true);
-        }
-        assert!(s.paths[0].cwnd < 90_000 && s.paths[0].cwnd >= 50_000, "{}", s.paths[0].cwnd);
-        (0..40).for_each(|_| round(&mut s, &mut w, 50, 50, true));
-        assert_eq!(s.paths[0].cwnd, before, "what does not hurt is allowed again");
-        let radio = LossEvent { bytes: 50_000, ..loss(0) };
-        w.on_loss(&s.cx(), PathId(0), &radio, Cause::Radio);
-        assert_eq!(w.ceiling, None);
-    }
-
-    #[test]
-    fn probing_goes_on_while_the_rate_grows_and_ends_with_a_queue() {
-        let (mut s, mut w) = started();
-        let begun = s.now;
-        while w.phase != Phase::Up {
-            round(&mut s, &mut w, 10, 50, false);
-            assert!(s.now - begun < ms(1_100), "after a second");
-        }
-        for _ in 0..8 {
-            let grown = s.paths[0].capacity.bytes_per_sec() * 5 / 4;
-            s.paths[0].capacity = Rate::from_bytes_per_sec(grown);
-            round(&mut s, &mut w, 10, 50, false);
-        }
-        assert_eq!(w.phase, Phase::Up);
-        assert!(s.paths[0].cwnd > 300_000, "{}", s.paths[0].cwnd);
-        let (pace, capacity) = (share(&s, &w) * 1e6, s.paths[0].capacity.bytes_per_sec() as f64);
-        assert!((pace / capacity - 2.0).abs() < 0.01, "far more is there: twice as fast as the last round");
-        s.paths[0].in_flight = 2_000_000;
-        s.paths[0].recent_rtt = ms(90);
-        (0..2).for_each(|_| round(&mut s, &mut w, 10, 90, false));
-        assert_eq!(w.phase, Phase::Down);
-        s.paths[0].in_flight = 0;
-        round(&mut s, &mut w, 10, 50, false);
-        assert_eq!(w.phase, Phase::Cruise);
-    }
-
-    #[test]
-    fn a_queue_does_not_let_a_probe_grow() {
-        let (mut s, mut w) = started();
-        while w.phase != Phase::Up {
-            round(&mut s, &mut w, 10, 50, false);
-        }
-        // The rate fell to a tenth, and nothing says so yet but the round trips.
-        s.paths[0].mean_rtt = ms(500);
-        round(&mut s, &mut w, 10, 50, false);
-        assert!(s.paths[0].cwnd <= 160_000, "what two round trips hold while probing, not ten: {}", s.paths[0].cwnd);
-    }
-
-    #[test]
-    fn a_mark_lowers_the_window() {
-        let (mut s, mut w) = started();
-        let before = s.paths[0].cwnd;
-        let mark = LossEvent { bytes: 0, ..loss(0) };
-        let state = w.on_loss(&s.cx(), PathId(0), &mark, Cause::Congestion);
-        assert_eq!((state.cwnd, w.phase), (before - before / 8, Phase::Down));
-        s.paths[0].cwnd = state.cwnd;
-        round(&mut s, &mut w, 10, 50, false);
-        assert!(s.paths[0].cwnd < before);
-    }
-
-    #[test]
-    fn after_a_timeout_the_first_answer_brings_the_window_back() {
-        let (mut s, mut w) = started();
-        let timeout = LossEvent { kind: LossKind::Timeout, ..loss(0) };
-        let state = w.on_loss(&s.cx(), PathId(0), &timeout, Cause::Congestion);
-        assert_eq!(state.cwnd, MTU);
-        s.paths[0].cwnd = state.cwnd;
-        round(&mut s, &mut w, 1, 50, true);
-        assert!(s.paths[0].cwnd >= 5 * MTU);
-        round(&mut s, &mut w, 25, 50, true);
-        assert_eq!(s.paths[0].cwnd, 100_000 + 3 * MTU);
-    }
-
-    #[test]
-    fn a_path_that_never_empties_runs_dry_now_and_then() {
-        let (mut s, mut w) = started();
-        s.paths[0].in_flight = 100_000;
-        for _ in 0..130 {
-            round(&mut s, &mut w, 10, 90, false);
-            if matches!(w.phase, Phase::Dry(_)) {
-                assert_eq!(s.paths[0].cwnd, 25_000);
-                return;
-            }
-        }
-        panic!("ten seconds with a queue: {:?}", w.phase);
-    }
-}
+#[path = "bbr_tests.rs"]
+mod tests;

@@ -50,9 +50,17 @@ pub struct WindowChange {
     pub set: Option<u64>,
 }
 
+/// The window of a path without congestion control, bytes: more than any peer has room for.
+pub const UNLIMITED: u64 = 1 << 40;
+
 /// Controls the window of one path; one instance per path.
 pub trait Window: Send {
     every_policy!();
+    /// Does it control congestion? Without, the window is [`UNLIMITED`] from the beginning, an expiry of T3 holds nothing
+    /// back (RFC 9260 §7.2.3), and a path is not left for having been silent.
+    fn controls_congestion(&self) -> bool {
+        true
+    }
     /// A packet with DATA left; `tx_seq` is its serial on this path.
     fn on_sent(&mut self, _now: Instant, _tx_seq: u64, _me: &PathView) {}
     /// Something was acknowledged.
@@ -173,9 +181,10 @@ pub(crate) fn half_above(p: &PathView, floor: u64) -> u64 {
 
 pub mod bandwidth_estimate;
 pub mod bbr;
+pub mod none;
 pub mod rfc9260;
 pub mod westwood;
 
 /// Its policies: one line each.
 pub static POLICIES: &[Policy<dyn Window>] =
-    &[rfc9260::POLICY, bandwidth_estimate::POLICY, bbr::POLICY, westwood::POLICY];
+    &[rfc9260::POLICY, bandwidth_estimate::POLICY, bbr::POLICY, westwood::POLICY, none::POLICY];

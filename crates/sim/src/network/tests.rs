@@ -22,7 +22,7 @@ impl Agent<()> for Sink {
 
 /// A packet of 1,000 bytes each millisecond.
 fn cbr(source: Address, peer: Peer) -> DatagramSource {
-    let cbr = TrafficConfig::Cbr(Cbr { rate: Rate::from_bytes_per_sec(972_000), size: 972 });
+    let cbr = TrafficConfig::Cbr(Cbr { rate: Rate::from_bytes_per_sec(972_000), size: 972, burst: 1 });
     DatagramSource::new(source, peer, cbr.build(1, "cbr"))
 }
 
@@ -244,7 +244,7 @@ fn a_datagram_sink_misses_what_the_link_loses() {
         let mut n = Network::<()>::new(&Topology::single_path((lossy, line(10))), 1).unwrap();
         let ends = ["sender", "receiver"].map(|host| n.addresses(n.node(host).unwrap())[0]);
         let rate = anabranch_base::Rate::from_bytes_per_sec(100_000);
-        let steady = TrafficConfig::Cbr(crate::traffic::Cbr { rate, size: 1_000 }).build(1, "steady");
+        let steady = TrafficConfig::Cbr(crate::traffic::Cbr { rate, size: 1_000, burst: 1 }).build(1, "steady");
         let sink = n.add(Box::new(DatagramSink::new()), Instant::ZERO);
         let peer = Peer { address: ends[1], agent: sink };
         n.add(Box::new(DatagramSource::new(ends[0], peer, steady)), Instant::ZERO);

@@ -1,4 +1,4 @@
-//! Packets of one size at a constant rate, without any jitter.
+//! Packets of one size at a constant rate, one by one or in bursts, without any jitter.
 
 use super::{Emission, packet};
 use anabranch_base::{Duration, Instant, Rate};
@@ -10,16 +10,21 @@ pub struct Cbr {
     pub rate: Rate,
     /// Bytes of payload per packet.
     pub size: u32,
+    /// Packets that leave together. The rate is that of all, so bursts are as far apart as what they carry takes.
+    pub burst: u32,
 }
 
 impl Cbr {
     /// The default of ns-2's `Application/Traffic/CBR`: 448 kbit/s in packets of 210 bytes.
     /// Over its UDP agent these are whole packets: it adds no headers.
-    pub const NS2: Cbr = Cbr { rate: Rate::from_bits_per_sec(448_000), size: 210 };
+    pub const NS2: Cbr = Cbr { rate: Rate::from_bits_per_sec(448_000), size: 210, burst: 1 };
 
     pub(super) fn check(&self) -> Result<(), &'static str> {
         if self.rate == Rate::ZERO || self.size == 0 {
             return Err("a constant rate needs a rate above zero and packets of at least one byte");
+        }
+        if self.burst == 0 {
+            return Err("a burst has at least one packet");
         }
         Ok(())
     }
@@ -41,7 +46,8 @@ impl super::Source for Source {
     fn next(&mut self, now: Instant) -> Option<Emission> {
         let start = *self.start.get_or_insert(now);
         // Counted from the start, so that rounding to nanoseconds never adds up.
-        let work = self.sent * u128::from(self.config.size) * 1_000_000_000;
+        let before = self.sent - self.sent % u128::from(self.config.burst.max(1));
+        let work = before * u128::from(self.config.size) * 1_000_000_000;
         let after = work.checked_div(u128::from(self.config.rate.bytes_per_sec()))?;
         self.sent += 1;
         let at = start + Duration::from_nanos(u64::try_from(after).ok()?);
@@ -64,15 +70,25 @@ mod tests {
         assert_eq!(times[1].at.since(start), Duration::from_micros(3_750));
         assert_eq!(times[800_000].at.since(start), Duration::from_secs(3_000));
         // 7 bytes at 3 bytes/s do not fit whole nanoseconds.
-        let mut odd = TrafficConfig::Cbr(Cbr { rate: Rate::from_bytes_per_sec(3), size: 7 }).build(1, "cbr");
+        let mut odd = TrafficConfig::Cbr(Cbr { rate: Rate::from_bytes_per_sec(3), size: 7, burst: 1 }).build(1, "cbr");
         let last = (0..=300).map(|_| odd.next(Instant::ZERO).unwrap()).last().unwrap();
         assert_eq!(last.at, Instant::from_millis(700_000));
     }
 
     #[test]
     fn nothing_at_rate_zero() {
-        let silent = TrafficConfig::Cbr(Cbr { rate: Rate::ZERO, size: 7 });
+        let silent = TrafficConfig::Cbr(Cbr { rate: Rate::ZERO, size: 7, burst: 1 });
         assert!(silent.check().is_err());
         assert_eq!(silent.build(1, "cbr").next(Instant::ZERO), None);
+    }
+
+    #[test]
+    fn bursts_leave_at_once_and_keep_the_rate() {
+        // 25,000 bytes each 25 ms, as Becke et al. 2013 §IV send them.
+        let config = Cbr { rate: Rate::from_bits_per_sec(8_000_000), size: 1_250, burst: 20 };
+        let mut source = TrafficConfig::Cbr(config).build(1, "bursts");
+        let times: Vec<_> = (0..200).map(|_| source.next(Instant::ZERO).unwrap().at).collect();
+        assert!(times.iter().enumerate().all(|(i, t)| *t == Instant::from_millis(i as u64 / 20 * 25)), "{times:?}");
+        assert!(TrafficConfig::Cbr(Cbr { burst: 0, ..config }).check().is_err());
     }
 }

@@ -5,7 +5,7 @@
 //! use anabranch_base::{Instant, Rate};
 //! use anabranch_sim::traffic::{Cbr, TrafficConfig};
 //!
-//! let config = TrafficConfig::Cbr(Cbr { rate: Rate::from_bits_per_sec(8_000), size: 100 });
+//! let config = TrafficConfig::Cbr(Cbr { rate: Rate::from_bits_per_sec(8_000), size: 100, burst: 1 });
 //! let mut source = config.build(1, "background");
 //! assert_eq!(source.next(Instant::ZERO).unwrap().at, Instant::ZERO);
 //! assert_eq!(source.next(Instant::ZERO).unwrap().at, Instant::from_millis(100));

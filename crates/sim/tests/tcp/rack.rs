@@ -131,7 +131,7 @@ fn a_probe_shows_that_a_tail_was_lost() {
 /// RFC 8985 §7.4.2: the probe is itself the repair, and the window falls as after any loss.
 #[test]
 fn a_probe_that_repairs_is_a_loss_and_one_that_does_not_is_none() {
-    let burst = Cbr { rate: Rate::from_bytes_per_sec(14_480), size: 14_480 };
+    let burst = Cbr { rate: Rate::from_bytes_per_sec(14_480), size: 14_480, burst: 1 };
     let supply = || Supply::Source(TrafficConfig::Cbr(burst).build(1, "cbr"));
     // 10 segments each second; the last of the first ten is lost.
     let mut run = Run::new(by_time(Congestion::Cubic), supply(), &[10]);
@@ -142,7 +142,7 @@ fn a_probe_that_repairs_is_a_loss_and_one_that_does_not_is_none() {
     let cwnd = run.sender().cwnd();
     // Nothing is lost, but the last acknowledgement stays away for longer than two round trips.
     let delayed = TcpConfig { delayed_ack: Some(Duration::from_millis(190)), ..by_time(Congestion::Cubic) };
-    let eleven = Cbr { rate: Rate::from_bytes_per_sec(1_448 * 11), size: 1_448 * 11 };
+    let eleven = Cbr { rate: Rate::from_bytes_per_sec(1_448 * 11), size: 1_448 * 11, burst: 1 };
     let supply = Supply::Source(TrafficConfig::Cbr(eleven).build(1, "cbr"));
     let mut spurious = Run::new(TcpConfig { tail_probe: true, ..delayed }, supply, &[]);
     spurious.until(3_900);

@@ -281,7 +281,10 @@ impl Association {
             _ => false,
         };
         let alone = doubtful && !self.paths.iter().any(elsewhere);
-        if to != PathState::Active && to != p.state() && !alone {
+        // Without congestion control silence holds nothing back.
+        let silent = matches!(to, PathState::Suspected | PathState::PotentiallyFailed);
+        let stays = alone || silent && !p.congestion.is_controlled();
+        if to != PathState::Active && to != p.state() && !stays {
             self.leave_path(now, id, to, reason);
         }
         if id == self.paths.primary {

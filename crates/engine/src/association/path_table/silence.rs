@@ -22,7 +22,7 @@ impl Association {
         if p.state() == PathState::Suspected {
             return self.on_t3(now, id);
         }
-        if p.state() != PathState::Active || !self.others_active(id) {
+        if p.state() != PathState::Active || !p.congestion.is_controlled() || !self.others_active(id) {
             return;
         }
         let needs = self
@@ -63,7 +63,8 @@ impl Association {
         let due = self
             .paths
             .get(id.index())
-            .is_some_and(|p| p.state() == PathState::Active && p.health.unanswered_since().is_some());
+            .filter(|p| p.state() == PathState::Active && p.congestion.is_controlled())
+            .is_some_and(|p| p.health.unanswered_since().is_some());
         if !due || !self.others_active(id) {
             return false;
         }

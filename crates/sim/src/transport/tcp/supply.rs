@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn a_generator_is_cut_by_emission() {
-        let cbr = TrafficConfig::Cbr(Cbr { rate: Rate::from_bytes_per_sec(1_500), size: 1_500 });
+        let cbr = TrafficConfig::Cbr(Cbr { rate: Rate::from_bytes_per_sec(1_500), size: 1_500, burst: 1 });
         let mut d = Data::new(Supply::Source(cbr.build(1, "cbr")), 1_000, false);
         assert!(d.has(Instant::ZERO, 2, 0) && !d.has(Instant::ZERO, 3, 0));
         assert_eq!(d.next_at(), Some(Instant::from_millis(1_000)));
@@ -211,7 +211,7 @@ mod tests {
     #[test]
     fn small_writes_wait_while_a_small_segment_is_out() {
         // 300 bytes each 10 ms.
-        let cbr = TrafficConfig::Cbr(Cbr { rate: Rate::from_bytes_per_sec(30_000), size: 300 });
+        let cbr = TrafficConfig::Cbr(Cbr { rate: Rate::from_bytes_per_sec(30_000), size: 300, burst: 1 });
         let mut d = Data::new(Supply::Source(cbr.build(1, "cbr")), 1_000, true);
         let ms = Instant::from_millis;
         assert!(d.has(ms(0), 1, 1) && !d.has(ms(0), 2, 1));

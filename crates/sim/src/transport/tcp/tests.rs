@@ -169,7 +169,7 @@ fn acknowledgements_wait_for_a_second_segment_or_the_timer() {
 
 #[test]
 fn an_application_paces_what_it_sends() {
-    let cbr = TrafficConfig::Cbr(Cbr { rate: Rate::from_bytes_per_sec(1_500), size: 1_500 });
+    let cbr = TrafficConfig::Cbr(Cbr { rate: Rate::from_bytes_per_sec(1_500), size: 1_500, burst: 1 });
     let mut run = Run::new(TcpConfig::ns2(Recovery::NewReno), Supply::Source(cbr.build(1, "cbr")), &[2]);
     let sent = run.until(3_900);
     // A full and a short segment each second, after a silence in two rounds. The second is lost and sent again by the
@@ -183,7 +183,7 @@ fn an_application_paces_what_it_sends() {
 
 #[test]
 fn after_a_silence_the_window_starts_again() {
-    let burst = Cbr { rate: Rate::from_bytes_per_sec(8_000), size: 40_000 };
+    let burst = Cbr { rate: Rate::from_bytes_per_sec(8_000), size: 40_000, burst: 1 };
     let mut run =
         Run::new(TcpConfig::ns2(Recovery::Reno), Supply::Source(TrafficConfig::Cbr(burst).build(1, "b")), &[]);
     let sent = run.until(6_000);

@@ -175,7 +175,7 @@ impl Association {
                 c.bound = Some(id);
             }
             // Whatever the pass says: after an expiry one packet is in flight until it is answered (§7.2.3).
-            let alone = p.expiry.allows_beside(p.flight.packets());
+            let alone = p.allows_beside();
             let passes = pass.is_some() && (p.congestion.has_pass() || !at_home);
             if p.has_window(now) || passes && alone {
                 // The one packet that leaves whatever the window says has left.

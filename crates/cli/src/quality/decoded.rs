@@ -1,0 +1,262 @@
+//! PSNR, SSIM and VMAF of each frame, by ffmpeg.
+//!
+//! Both streams are decoded. To each picture of the stream as it was sent belongs the last picture that the other one
+//! shows at that time, so a picture that was lost counts as the one before it, which stands.
+
+use super::progress::Progress;
+use super::read::Source;
+use crate::exit::Failure;
+use crate::interrupt::Interrupt;
+use anabranch_media::ts::PTS_CYCLE;
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Command, Stdio};
+
+/// Squared peak of 8 bits, for PSNR from a mean squared error.
+const PEAK: f64 = 255.0 * 255.0;
+
+/// One picture as it was sent, against what was shown at its time.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Measured {
+    /// Decibels; infinite for equal pictures.
+    pub psnr: f64,
+    pub mse: f64,
+    pub ssim: f64,
+    pub vmaf: Option<f64>,
+}
+
+/// What ffmpeg measured, by time stamp.
+#[derive(Clone, Debug, Default)]
+pub struct Pictures {
+    pub by_pts: BTreeMap<u64, Measured>,
+    /// Why there is no VMAF.
+    pub no_vmaf: Option<String>,
+}
+
+/// What there is, or why there is nothing.
+pub type Decoded = Result<Pictures, String>;
+
+impl Pictures {
+    /// Runs ffmpeg on both.
+    ///
+    /// # Errors
+    /// Interrupted. That ffmpeg is not there or fails is no failure of the command.
+    pub fn measure(
+        sent: &Source,
+        received: &Source,
+        progress: &Progress,
+        interrupt: &Interrupt,
+    ) -> Result<Decoded, Failure> {
+        let Ok(filters) = Command::new("ffmpeg").args(["-hide_banner", "-filters"]).stdin(Stdio::null()).output()
+        else {
+            return Ok(Err("ffmpeg is not installed".to_owned()));
+        };
+        let filters = String::from_utf8_lossy(&filters.stdout).into_owned();
+        let has = |name: &str| filters.split_whitespace().any(|w| w == name);
+        if !has("psnr") || !has("ssim") {
+            return Ok(Err("this ffmpeg has no filters psnr and ssim".to_owned()));
+        }
+        let graph = "[0:v:0]settb=1/90000[sent];[1:v:0]settb=1/90000,split[a][b];\
+                     [sent][a]psnr[psnr];[psnr][b]ssim,metadata=mode=print:file=-";
+        let frames = sent.recording.frames().len() as u64;
+        let mut parser = Parser::default();
+        let run = Run { sent, received, graph, what: "PSNR and SSIM", frames };
+        if let Some(why) = run.to_end(progress, interrupt, |line| parser.take(line))? {
+            return Ok(Err(why));
+        }
+        let mut pictures = Pictures { by_pts: parser.finish(), no_vmaf: None };
+        if pictures.by_pts.is_empty() {
+            return Ok(Err("ffmpeg shows no picture of what was received".to_owned()));
+        }
+        if !has("libvmaf") {
+            pictures.no_vmaf = Some("this ffmpeg has no filter libvmaf".to_owned());
+            return Ok(Ok(pictures));
+        }
+        pictures.no_vmaf = pictures.add_vmaf(sent, received, progress, interrupt)?;
+        Ok(Ok(pictures))
+    }
+
+    /// VMAF is no measure of two equals, so the received stream is put on the pictures of the sent one first. Gives why
+    /// there is none.
+    fn add_vmaf(
+        &mut self,
+        sent: &Source,
+        received: &Source,
+        progress: &Progress,
+        interrupt: &Interrupt,
+    ) -> Result<Option<String>, Failure> {
+        let graph = "[0:v:0]settb=1/90000,split[under][sent];[1:v:0]settb=1/90000[over];\
+                     [under][over]overlay=eof_action=repeat[shown];\
+                     [sent]metadata=mode=add:key=sent:value=1,metadata=mode=print:file=-[reference];\
+                     [shown][reference]libvmaf=log_fmt=csv:log_path=/dev/stderr";
+        let frames = sent.recording.frames().len() as u64;
+        let (mut times, mut scores) = (Vec::new(), Vec::new());
+        let run = Run { sent, received, graph, what: "VMAF", frames };
+        let failed = run.to_end_with(
+            progress,
+            interrupt,
+            |line| times.extend(line.starts_with("frame:").then(|| pts(line)).flatten()),
+            |text| scores = vmaf_scores(text),
+        )?;
+        if failed.is_some() {
+            return Ok(failed);
+        }
+        if scores.is_empty() {
+            return Ok(Some("ffmpeg gave no VMAF".to_owned()));
+        }
+        for (at, score) in times.iter().zip(scores) {
+            if let Some(measured) = self.by_pts.get_mut(at) {
+                measured.vmaf = Some(score);
+            }
+        }
+        Ok(None)
+    }
+
+    /// PSNR of the mean squared error over all pictures; none when all are equal.
+    pub fn psnr(&self) -> Option<f64> {
+        let mse = self.mean(|m| Some(m.mse))?;
+        (mse > 0.0).then(|| 10.0 * (PEAK / mse).log10())
+    }
+
+    /// Mean SSIM.
+    pub fn ssim(&self) -> Option<f64> {
+        self.mean(|m| Some(m.ssim))
+    }
+
+    /// Mean VMAF.
+    pub fn vmaf(&self) -> Option<f64> {
+        self.mean(|m| m.vmaf)
+    }
+
+    fn mean(&self, of: impl Fn(&Measured) -> Option<f64>) -> Option<f64> {
+        let values: Vec<f64> = self.by_pts.values().filter_map(of).collect();
+        (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+    }
+}
+
+/// One run of ffmpeg over both streams.
+struct Run<'a> {
+    sent: &'a Source,
+    received: &'a Source,
+    graph: &'a str,
+    what: &'a str,
+    frames: u64,
+}
+
+impl Run<'_> {
+    fn to_end(
+        &self,
+        progress: &Progress,
+        interrupt: &Interrupt,
+        take: impl FnMut(&str),
+    ) -> Result<Option<String>, Failure> {
+        self.to_end_with(progress, interrupt, take, |_| ())
+    }
+
+    /// Gives lines of standard output to `take`, and all of standard error to `log`. Returns why it failed.
+    fn to_end_with(
+        &self,
+        progress: &Progress,
+        interrupt: &Interrupt,
+        mut take: impl FnMut(&str),
+        log: impl FnOnce(&str),
+    ) -> Result<Option<String>, Failure> {
+        let mut command = Command::new("ffmpeg");
+        command.args(["-v", "fatal", "-nostdin"]);
+        for source in [self.sent, self.received] {
+            // Time stamps stay those of the stream: they say which pictures belong together.
+            command.args(["-copyts", "-f", "mpegts", "-i"]).arg(source.stream());
+        }
+        command.args(["-filter_complex", self.graph, "-f", "null", "-"]);
+        let started = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        let mut child = match started {
+            Ok(child) => child,
+            Err(e) => return Ok(Some(format!("ffmpeg does not start: {e}"))),
+        };
+        let errors = child.stderr.take().map(|mut e| {
+            std::thread::spawn(move || {
+                let mut text = Vec::new();
+                // A child that is killed may break the pipe.
+                let _ = e.read_to_end(&mut text);
+                String::from_utf8_lossy(&text).into_owned()
+            })
+        });
+        let mut done = 0;
+        for line in child.stdout.take().into_iter().flat_map(|o| BufReader::new(o).lines()) {
+            let Ok(line) = line else { break };
+            if line.starts_with("frame:") {
+                done += 1;
+                progress.tell(self.what, done, self.frames);
+            }
+            take(&line);
+            if interrupt.has_come() {
+                // It may have ended by itself.
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(Failure::Interrupted);
+            }
+        }
+        let status = child.wait();
+        let text = errors.and_then(|e| e.join().ok()).unwrap_or_default();
+        if interrupt.has_come() {
+            return Err(Failure::Interrupted);
+        }
+        if !status.is_ok_and(|s| s.success()) {
+            return Ok(Some(format!("ffmpeg failed: {}", text.lines().last().unwrap_or("it does not say why").trim())));
+        }
+        log(&text);
+        Ok(None)
+    }
+}
+
+/// Reads what ffmpeg's filter `metadata` prints.
+#[derive(Default)]
+pub struct Parser {
+    by_pts: BTreeMap<u64, Measured>,
+    at: Option<u64>,
+    seen: (Option<f64>, Option<f64>, Option<f64>),
+}
+
+impl Parser {
+    pub fn take(&mut self, line: &str) {
+        if line.starts_with("frame:") {
+            self.close();
+            self.at = pts(line);
+        } else if let Some((key, value)) = line.split_once('=') {
+            let value = value.trim().parse().ok();
+            match key {
+                "lavfi.psnr.psnr_avg" => self.seen.0 = value,
+                "lavfi.psnr.mse_avg" => self.seen.1 = value,
+                "lavfi.ssim.All" => self.seen.2 = value,
+                _ => {}
+            }
+        }
+    }
+
+    /// A picture before the first one that was received has no measures.
+    fn close(&mut self) {
+        if let (Some(at), (Some(psnr), Some(mse), Some(ssim))) = (self.at.take(), std::mem::take(&mut self.seen)) {
+            self.by_pts.insert(at, Measured { psnr, mse, ssim, vmaf: None });
+        }
+    }
+
+    pub fn finish(mut self) -> BTreeMap<u64, Measured> {
+        self.close();
+        self.by_pts
+    }
+}
+
+/// The time stamp in a line `frame:3 pts:97200 pts_time:1.08`, as the stream has it.
+fn pts(line: &str) -> Option<u64> {
+    let value: i64 = line.split_whitespace().find_map(|w| w.strip_prefix("pts:"))?.parse().ok()?;
+    Some(value.rem_euclid(PTS_CYCLE as i64) as u64)
+}
+
+/// The scores in a log of libvmaf: a header that names the columns, then a line for each picture.
+pub fn vmaf_scores(log: &str) -> Vec<f64> {
+    let mut lines = log.lines().skip_while(|l| !l.starts_with("Frame,"));
+    let Some(column) = lines.next().and_then(|h| h.split(',').position(|c| c.trim() == "vmaf")) else {
+        return Vec::new();
+    };
+    lines.map_while(|l| l.split(',').nth(column)?.trim().parse().ok()).collect()
+}

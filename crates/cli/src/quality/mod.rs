@@ -1,0 +1,91 @@
+//! `anabranch quality`: what became of a stream, from recordings of it in front of the network and behind it.
+
+mod capture;
+mod decoded;
+mod progress;
+mod read;
+mod report;
+#[cfg(test)]
+mod tests;
+
+use crate::exit::{Failure, Outcome, print, warning};
+use crate::interrupt::Interrupt;
+use crate::units;
+use anabranch_media::quality::{CompareError, Comparison, Shown};
+use decoded::Pictures;
+use progress::Progress;
+use report::Report;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+const EXAMPLES: &str = "\
+Examples:
+  anabranch quality sent.ts received.ts
+  anabranch quality sent.ts received.ts --json | jq .decodable_share
+  anabranch quality sent.ts received.pcapng --buffer 100ms --csv frames.csv
+
+Both are transport streams, or captures of one in UDP or RTP (pcap, pcapng). docs/QUALITY.md says what is counted how.";
+
+/// Compare a stream as it was sent with how it was received: frames, references, stalls, PSNR, SSIM, VMAF
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct QualityArgs {
+    /// The stream in front of the network: what `send` read
+    #[arg(value_name = "SENT")]
+    sent: PathBuf,
+    /// The stream behind it: what `recv` wrote, or a capture of what it sent on
+    #[arg(value_name = "RECEIVED")]
+    received: PathBuf,
+    /// As JSON
+    #[arg(short = 'J', long)]
+    json: bool,
+    /// Write a line for each frame to a file
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+    /// The picture stands still when the next one is later than it should be by this or more
+    #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = units::time)]
+    stall: Duration,
+    /// How much later than the stream's clock the player shows frames; for a RECEIVED that is a capture
+    #[arg(long, value_name = "TIME", default_value = "0ms", value_parser = units::time)]
+    buffer: Duration,
+    /// Decode nothing: no PSNR, SSIM and VMAF
+    #[arg(long)]
+    no_decoding: bool,
+    /// UDP port of the stream in a capture [default: that of the first datagram with a transport stream]
+    #[arg(long, value_name = "PORT")]
+    port: Option<u16>,
+}
+
+/// Runs the command.
+pub fn run(args: &QualityArgs) -> Outcome {
+    let interrupt = Interrupt::install();
+    let progress = Progress::new();
+    let read = |path: &Path| read::read(path, args.port, &progress, &interrupt);
+    let (sent, received) = (read(&args.sent)?, read(&args.received)?);
+    let found = Comparison::of(&sent.recording, &received.recording).map_err(|e| refused(args, e))?;
+    let (buffer, shortest) = (args.buffer.into(), args.stall.into());
+    let shown = Shown::of(&sent.recording, &received.recording, &found, buffer, shortest);
+    let pictures = if args.no_decoding {
+        Err("--no-decoding was given".to_owned())
+    } else {
+        Pictures::measure(&sent, &received, &progress, &interrupt)?
+    };
+    progress.end();
+    if let Some(path) = &args.csv {
+        let text = report::frames_csv(&sent.recording, &found, &shown, pictures.as_ref().ok());
+        anabranch_report::write_atomically(path, text.as_bytes()).map_err(Failure::usage)?;
+    }
+    for (path, source) in [(&args.sent, &sent), (&args.received, &received)] {
+        let (bytes, other) = source.recording.bytes();
+        if other * 100 > bytes {
+            warning(&format!("{}: {other} of {bytes} bytes are no transport stream", path.display()));
+        }
+    }
+    let report = Report::of(args, &sent.recording, &found, &shown, &pictures);
+    print(&if args.json { report.json() } else { report.text() })
+}
+
+fn refused(args: &QualityArgs, error: CompareError) -> Failure {
+    let path = if error == CompareError::NoVideo { &args.sent } else { &args.received };
+    Failure::usage(format!("{}: {error}", path.display()))
+}

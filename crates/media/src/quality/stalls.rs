@@ -1,0 +1,137 @@
+//! What a viewer sees: which frames are shown when, and for how long the picture stands still.
+
+use super::compare::Comparison;
+use super::recording::Recording;
+use anabranch_base::Duration;
+
+/// The picture stands still.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stall {
+    /// When the picture that stands should have been followed by the next one, from the first frame on.
+    pub from: Duration,
+    /// How much later it was.
+    pub length: Duration,
+}
+
+/// What is shown of a stream.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Shown {
+    /// For each frame in decoding order, whether it is seen.
+    pub frames: Vec<bool>,
+    /// Frames that can be decoded but came when a later one was already to be seen.
+    pub late: u64,
+    /// Stalls of at least the length asked for, in their order.
+    pub stalls: Vec<Stall>,
+    /// Length of the stream.
+    pub length: Duration,
+    /// Frames were taken to be shown at the times at which they came, not only by their time stamps.
+    pub by_arrival: bool,
+}
+
+impl Shown {
+    /// How long all stalls are together.
+    pub fn stalled(&self) -> Duration {
+        self.stalls.iter().fold(Duration::ZERO, |sum, s| sum + s.length)
+    }
+
+    /// The longest stall.
+    pub fn longest(&self) -> Duration {
+        self.stalls.iter().map(|s| s.length).max().unwrap_or_default()
+    }
+
+    /// What a player shows that decodes what can be decoded, and whose clock follows the stream's from the first clock
+    /// reference on, later by `buffer`. Where there are no times of arrival every frame is in time. A stall is counted
+    /// from `shortest` on.
+    pub fn of(
+        sent: &Recording,
+        received: &Recording,
+        found: &Comparison,
+        buffer: Duration,
+        shortest: Duration,
+    ) -> Shown {
+        let frames = sent.frames();
+        let mut order: Vec<usize> = (0..frames.len()).collect();
+        order.sort_by_key(|i| frames.get(*i).map(|f| f.time));
+        let time = |i: usize| frames.get(i).map_or(0, |f| f.time);
+        let first = order.first().map_or(0, |i| time(*i));
+        let ready = ready(sent, received, found, buffer);
+        // Backwards: a frame is seen unless it comes when the one behind it is due to be seen.
+        let mut shown = Shown { frames: vec![false; frames.len()], by_arrival: ready.is_some(), ..Shown::default() };
+        let mut seen: Vec<(usize, i64)> = Vec::new();
+        for i in order.iter().rev().copied().filter(|i| found.results.get(*i).is_some_and(|r| r.decodable)) {
+            let at = time(i).max(ready.as_ref().and_then(|r| r.get(i)).copied().unwrap_or(i64::MIN));
+            if seen.last().is_some_and(|(_, next)| at >= *next) {
+                shown.late += 1;
+                continue;
+            }
+            seen.push((i, at));
+            if let Some(flag) = shown.frames.get_mut(i) {
+                *flag = true;
+            }
+        }
+        seen.reverse();
+        let end = end(&order, time);
+        shown.length = ticks(end - first);
+        shown.find_stalls(&order, time, &seen, (first, end), shortest);
+        shown
+    }
+
+    /// A picture stands for longer than the stream has it.
+    fn find_stalls(
+        &mut self,
+        order: &[usize],
+        time: impl Fn(usize) -> i64,
+        seen: &[(usize, i64)],
+        (first, end): (i64, i64),
+        shortest: Duration,
+    ) {
+        let mut due = first;
+        let mut places = order.iter().copied().enumerate();
+        let stalls = &mut self.stalls;
+        let mut note = |due: i64, next: i64| {
+            let length = ticks(next - due);
+            if next > due && length >= shortest {
+                stalls.push(Stall { from: ticks(due - first), length });
+            }
+        };
+        for (i, at) in seen {
+            note(due, *at);
+            let place = places.find(|(_, other)| other == i).map(|(place, _)| place);
+            let next = place.and_then(|p| order.get(p + 1)).map_or(end, |n| time(*n));
+            // It is to be seen for as long as the stream has it, from when it is seen.
+            due = *at + (next - time(*i));
+        }
+        note(due, end);
+    }
+}
+
+/// When frames could be shown, on the scale of time stamps; none without times of arrival.
+fn ready(sent: &Recording, received: &Recording, found: &Comparison, buffer: Duration) -> Option<Vec<i64>> {
+    let (clock, at) = received.clock()?;
+    let first = sent.frames().iter().find_map(|f| Some((f.pts?, f.time)))?;
+    // The clock's instant on the scale of the frames' times; time stamps and clock wrap at the same place.
+    let cycle = crate::ts::PTS_CYCLE as i64;
+    let ahead = ((clock / 300) as i64 - first.0 as i64).rem_euclid(cycle);
+    let start = first.1 + if ahead > cycle / 2 { ahead - cycle } else { ahead };
+    let since = |t: Duration| (t.as_nanos() as i128 - at.as_nanos() as i128 - buffer.as_nanos() as i128) * 9 / 100_000;
+    let mut ready: Vec<i64> = Vec::with_capacity(sent.frames().len());
+    for (frame, result) in sent.frames().iter().zip(&found.results) {
+        let own = result.at.map_or(i64::MIN, |t| start.saturating_add(since(t) as i64));
+        let needed = frame.picture.needs.units.iter().filter_map(|n| ready.get(*n as usize)).copied();
+        ready.push(needed.chain([own]).max().unwrap_or(own));
+    }
+    Some(ready)
+}
+
+/// The end of the last frame: as long as the frames before it.
+fn end(order: &[usize], time: impl Fn(usize) -> i64) -> i64 {
+    let last = order.last().map_or(0, |i| time(*i));
+    let mut steps: Vec<i64> = order.iter().zip(order.iter().skip(1)).map(|(a, b)| time(*b) - time(*a)).collect();
+    steps.sort_unstable();
+    last + steps.get(steps.len() / 2).copied().unwrap_or(0)
+}
+
+/// Ticks of 90 kHz as a time.
+fn ticks(t: i64) -> Duration {
+    Duration::from_nanos(t.max(0) as u64 * 100_000 / 9)
+}

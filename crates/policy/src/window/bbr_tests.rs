@@ -1,0 +1,213 @@
+//! Tests of [`super`].
+
+use super::*;
+use crate::loss_cause::LossKind;
+use crate::testing::{Scene, loss, ms};
+
+const MTU: u64 = 1_172;
+
+fn policy() -> Bbr {
+    Bbr::new(&Params::defaults(&POLICY.info, 1))
+}
+/// 1 byte per microsecond over 50 ms.
+fn scene() -> Scene {
+    let mut s = Scene::new(1, 0);
+    let p = s.rtt(0, 50);
+    (p.mean_rtt, p.unloaded_rtt) = (ms(50), ms(50));
+    p.capacity = Rate::from_bytes_per_sec(1_000_000);
+    s
+}
+/// One round of `packets`, whose last acknowledgement shows `rtt` ms.
+fn round(s: &mut Scene, w: &mut Bbr, packets: u64, rtt: u64, app_limited: bool) {
+    let first = w.newest_sent + 1;
+    (first..first + packets).for_each(|seq| w.on_sent(s.now, seq, &s.paths[0]));
+    s.now += ms(rtt);
+    s.paths[0].last_rtt = ms(rtt);
+    for seq in first..first + packets {
+        let ack = AckOnPath {
+            acked: 1_000,
+            bytes: 1_000,
+            newest_seq: Some(seq),
+            rtt: Some(ms(rtt)),
+            app_limited,
+            ..AckOnPath::default()
+        };
+        let change = w.on_ack(&s.cx(), PathId(0), &ack);
+        (s.paths[0].cwnd, s.paths[0].ssthresh) = (change.set.unwrap(), change.ssthresh);
+    }
+}
+fn started() -> (Scene, Bbr) {
+    let (mut s, mut w) = (scene(), policy());
+    (0..6).for_each(|_| round(&mut s, &mut w, 50, 50, false));
+    (s, w)
+}
+fn share(s: &Scene, w: &Bbr) -> f64 {
+    w.pace(&s.paths[0]).unwrap().bytes_per_sec() as f64 / 1e6
+}
+
+#[test]
+fn the_start_ends_when_the_rate_stops_growing_and_the_window_is_twice_the_pipe() {
+    let (mut s, mut w) = (scene(), policy());
+    round(&mut s, &mut w, 10, 50, false);
+    assert_eq!((w.phase, s.paths[0].ssthresh), (Phase::Startup, u64::MAX));
+    assert!(share(&s, &w) > 2.5);
+    (0..6).for_each(|_| round(&mut s, &mut w, 50, 50, false));
+    assert_eq!((w.phase, s.paths[0].cwnd, s.paths[0].ssthresh), (Phase::Cruise, 100_000 + 3 * MTU, 50_000));
+    assert_eq!(share(&s, &w), 1.0);
+}
+
+#[test]
+fn a_source_that_offers_less_does_not_end_the_start() {
+    let (mut s, mut w) = (scene(), policy());
+    (0..20).for_each(|_| round(&mut s, &mut w, 10, 50, true));
+    assert_eq!(w.phase, Phase::Startup);
+    assert!(s.paths[0].cwnd <= 139_000 + 3 * MTU, "bounded all the same: {}", s.paths[0].cwnd);
+}
+
+#[test]
+fn random_loss_costs_nothing_and_much_loss_does() {
+    let (mut s, mut w) = started();
+    let before = s.paths[0].cwnd;
+    for _ in 0..40 {
+        round(&mut s, &mut w, 50, 50, true);
+        let e = LossEvent { bytes: 2_500, ..loss(0) };
+        assert_eq!(w.on_loss(&s.cx(), PathId(0), &e, Cause::Congestion).cwnd, s.paths[0].cwnd);
+    }
+    assert_eq!((s.paths[0].cwnd, w.ceiling), (before, None), "5 % of each round");
+    s.paths[0].in_flight = 80_000;
+    for _ in 0..3 {
+        let e = LossEvent { bytes: 20_000, ..loss(0) };
+        w.on_loss(&s.cx(), PathId(0), &e, Cause::Congestion);
+        round(&mut s, &mut w, 50, 50, true);
+    }
+    assert!(s.paths[0].cwnd < 90_000 && s.paths[0].cwnd >= 50_000, "{}", s.paths[0].cwnd);
+    (0..40).for_each(|_| round(&mut s, &mut w, 50, 50, true));
+    assert_eq!(s.paths[0].cwnd, before, "what does not hurt is allowed again");
+    let radio = LossEvent { bytes: 50_000, ..loss(0) };
+    w.on_loss(&s.cx(), PathId(0), &radio, Cause::Radio);
+    assert_eq!(w.ceiling, None);
+}
+
+#[test]
+fn probing_goes_on_while_the_rate_grows_and_ends_with_a_queue() {
+    let (mut s, mut w) = started();
+    let begun = s.now;
+    while w.phase != Phase::Up {
+        round(&mut s, &mut w, 10, 50, false);
+        assert!(s.now - begun < ms(1_100), "after a second");
+    }
+    for _ in 0..8 {
+        let grown = s.paths[0].capacity.bytes_per_sec() * 5 / 4;
+        s.paths[0].capacity = Rate::from_bytes_per_sec(grown);
+        round(&mut s, &mut w, 10, 50, false);
+    }
+    assert_eq!(w.phase, Phase::Up);
+    assert!(s.paths[0].cwnd > 300_000, "{}", s.paths[0].cwnd);
+    let (pace, capacity) = (share(&s, &w) * 1e6, s.paths[0].capacity.bytes_per_sec() as f64);
+    assert!((pace / capacity - 2.0).abs() < 0.01, "far more is there: twice as fast as the last round");
+    s.paths[0].in_flight = 2_000_000;
+    s.paths[0].recent_rtt = ms(90);
+    (0..2).for_each(|_| round(&mut s, &mut w, 10, 90, false));
+    assert_eq!(w.phase, Phase::Down);
+    s.paths[0].in_flight = 0;
+    round(&mut s, &mut w, 10, 50, false);
+    assert_eq!(w.phase, Phase::Cruise);
+}
+
+/// The path carries a tenth of what it carried, and the window has noticed.
+fn fallen() -> (Scene, Bbr) {
+    let (mut s, mut w) = started();
+    s.paths[0].capacity = Rate::from_bytes_per_sec(100_000);
+    s.paths[0].in_flight = 0;
+    round(&mut s, &mut w, 5, 50, true);
+    assert_eq!(w.phase, Phase::Cruise);
+    (s, w)
+}
+
+#[test]
+fn a_rate_that_fell_is_asked_for_after_each_round_without_a_queue() {
+    let (mut s, mut w) = fallen();
+    let begun = s.now;
+    (0..2).for_each(|_| round(&mut s, &mut w, 5, 50, false));
+    assert!(w.phase == Phase::Up && s.now - begun < ms(150), "{:?}", w.phase);
+    assert_eq!(share(&s, &w), 0.175);
+    s.paths[0].capacity = Rate::from_bytes_per_sec(125_000);
+    round(&mut s, &mut w, 5, 50, false);
+    assert_eq!(share(&s, &w), 0.25, "the path follows");
+    s.paths[0].capacity = Rate::from_bytes_per_sec(250_000);
+    (s.paths[0].in_flight, s.paths[0].recent_rtt) = (100_000, ms(80));
+    round(&mut s, &mut w, 1, 80, false);
+    assert_eq!(w.phase, Phase::Down, "at the first sight of a queue");
+}
+
+#[test]
+fn a_rate_that_fell_long_ago_is_what_the_path_carries() {
+    for (after, asks) in [(5_000, true), (16_000, false)] {
+        let (mut s, mut w) = fallen();
+        for _ in 0..2 {
+            s.now += ms(after);
+            round(&mut s, &mut w, 5, 50, true);
+        }
+        assert_eq!(w.has_fallen(&s.paths[0]), asks, "{after} ms");
+    }
+}
+
+#[test]
+fn a_source_that_offers_less_asks_for_nothing_more() {
+    let (mut s, mut w) = fallen();
+    for _ in 0..15 {
+        round(&mut s, &mut w, 5, 50, true);
+        assert_eq!(w.phase, Phase::Cruise);
+    }
+}
+
+#[test]
+fn a_queue_does_not_let_a_probe_grow() {
+    let (mut s, mut w) = started();
+    while w.phase != Phase::Up {
+        round(&mut s, &mut w, 10, 50, false);
+    }
+    // The rate fell to a tenth, and nothing says so yet but the round trips.
+    s.paths[0].mean_rtt = ms(500);
+    round(&mut s, &mut w, 10, 50, false);
+    assert!(s.paths[0].cwnd <= 160_000, "what two round trips hold while probing, not ten: {}", s.paths[0].cwnd);
+}
+
+#[test]
+fn a_mark_lowers_the_window() {
+    let (mut s, mut w) = started();
+    let before = s.paths[0].cwnd;
+    let mark = LossEvent { bytes: 0, ..loss(0) };
+    let state = w.on_loss(&s.cx(), PathId(0), &mark, Cause::Congestion);
+    assert_eq!((state.cwnd, w.phase), (before - before / 8, Phase::Down));
+    s.paths[0].cwnd = state.cwnd;
+    round(&mut s, &mut w, 10, 50, false);
+    assert!(s.paths[0].cwnd < before);
+}
+
+#[test]
+fn after_a_timeout_the_first_answer_brings_the_window_back() {
+    let (mut s, mut w) = started();
+    let timeout = LossEvent { kind: LossKind::Timeout, ..loss(0) };
+    let state = w.on_loss(&s.cx(), PathId(0), &timeout, Cause::Congestion);
+    assert_eq!(state.cwnd, MTU);
+    s.paths[0].cwnd = state.cwnd;
+    round(&mut s, &mut w, 1, 50, true);
+    assert!(s.paths[0].cwnd >= 5 * MTU);
+    round(&mut s, &mut w, 25, 50, true);
+    assert_eq!(s.paths[0].cwnd, 100_000 + 3 * MTU);
+}
+
+#[test]
+fn a_path_that_never_empties_runs_dry_now_and_then() {
+    let (mut s, mut w) = started();
+    s.paths[0].in_flight = 100_000;
+    for _ in 0..130 {
+        round(&mut s, &mut w, 10, 90, false);
+        if matches!(w.phase, Phase::Dry(_)) {
+            assert_eq!(s.paths[0].cwnd, 25_000);
+            return;
+        }
+    }
+    panic!("ten seconds with a queue: {:?}", w.phase);
+}
