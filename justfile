@@ -54,6 +54,10 @@ bench *args:
 bench-live *args:
     benches/live.sh {{args}}
 
+# A game over anabranch, TCP, ENet and QUIC, through the same emulated links; TCP needs a network namespace
+bench-game *args:
+    benches/game.sh {{args}}
+
 # What our stack costs, in a few seconds
 bench-quick:
     cargo run --release -- bench --quick
@@ -89,6 +93,10 @@ fuzz target="all" seconds="600":
 # Ten scenarios of weather on real sockets, beside the simulator's intervals
 weather-sockets *args:
     scripts/weather-sockets.sh {{args}}
+
+# The anchor of the sparse messages on real sockets, ten minutes beside the simulator's
+anchor-live *args:
+    scripts/anchor-live.sh {{args}}
 
 # A live stream over two emulated paths, one cut in the middle; needs ffmpeg
 live:

@@ -51,8 +51,8 @@ impl Control {
     /// The figures in a line.
     pub fn line(&self) -> String {
         format!(
-            "{} of {} packets lost, delay error p99 {:.2} ms, max {:.2} ms",
-            self.packets_lost, self.packets, self.delay_error_p99_ms, self.delay_error_max_ms
+            "{} of {} packets lost, delay error p50 {:.2} ms, p99 {:.2} ms, max {:.2} ms",
+            self.packets_lost, self.packets, self.delay_error_p50_ms, self.delay_error_p99_ms, self.delay_error_max_ms
         )
     }
 }

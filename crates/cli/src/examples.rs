@@ -93,9 +93,11 @@ fn every_word_of_emulate_is_in_its_help() {
 
 #[test]
 fn examples_in_pages() {
-    for (page, text, least) in
-        [("USE.md", include_str!("../../../docs/USE.md"), 6), ("README.md", include_str!("../../../README.md"), 3)]
-    {
+    for (page, text, least) in [
+        ("USE.md", include_str!("../../../docs/USE.md"), 6),
+        ("README.md", include_str!("../../../README.md"), 3),
+        ("GAMES.md", include_str!("../../../docs/GAMES.md"), 1),
+    ] {
         let found = commands(text);
         assert!(found.len() >= least, "{page}: {found:?}");
         found.iter().for_each(|words| taken(words));

@@ -31,6 +31,7 @@
 mod combiner;
 mod decoder;
 pub mod gf256;
+pub mod hamming;
 mod row;
 mod sources;
 

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """The lab beside a Linux kernel: delays of messages over SCTP and TCP at the 24 points of streams.toml.
 
-    beside.py [--program anabranch] [--out results/kernel] [--messages 3000] [--seeds 10] [--quick]
+    beside.py [--program anabranch] [--out results/kernel] [--messages 3000] [--seeds 10] [--kernel FOLDER] [--quick]
 
 Both send as many messages, with losses of their own. The means have to agree within 5 %, the 99th percentiles within 10 %,
 and the 95 % interval of the difference has to be as narrow; what differs, or stays open because the interval is wider, is
 in explained.csv with its cause, or the exit code is 1. It is 1 too where a line there is not needed any more. --quick has
-one point of each sender and asks only that none surely differs.
+one point of each sender and asks only that none surely differs. --kernel takes what the kernel came to from the folder of an
+earlier comparison and runs the lab alone.
 """
 
 import argparse
@@ -34,6 +35,7 @@ def arguments():
     a.add_argument("--programs", type=Path, default=Path("target/kernel-streams"), help="where what the kernel runs is built")
     a.add_argument("--messages", type=int, default=3000)
     a.add_argument("--seeds", type=int, default=10)
+    a.add_argument("--kernel", type=Path, help="folder of an earlier comparison, whose runs of the kernel are taken")
     a.add_argument("--quick", action="store_true")
     return a.parse_args()
 
@@ -47,6 +49,8 @@ def run_both(o, interval):
     duration = BEFORE + round(o.messages * INTERVALS[interval])
     subprocess.run([o.program, "lab", "run", SCENARIO, *points, "--seeds", str(o.seeds), "--set", f"duration={duration}s",
                     "--out", lab], check=True, stdout=subprocess.DEVNULL)
+    if o.kernel:
+        return rows(lab), rows(o.kernel / f"kernel-{interval}")
     done = subprocess.run([sys.executable, HERE / "run.py", lab / "manifest.json", "kernel", *points, "--seeds", str(o.seeds),
                            "--messages", str(o.messages), "--out", kernel, "--programs", o.programs], stdout=subprocess.PIPE, text=True)
     print(done.stdout, end="", flush=True)

@@ -49,7 +49,7 @@ def stream(values):
 
 
 def sctp(flow, words):
-    """Linux's socket options for SCTP. Of the profile lksctp everything else is the kernel's own."""
+    """Linux's socket options for SCTP. Of the profiles lksctp and linux everything else is the kernel's own."""
     timer, of = parameters(flow["timer"])
     only("timer", timer, "rfc9260", "thin")
     only("clock of", of["tick"], "0", "10")
@@ -65,7 +65,7 @@ def sctp(flow, words):
         words["sack_every"] = 1
     else:
         words["sack_every"], words["sack_delay"] = of["every"], round(flow["sack-delay"] * 1000)
-    only("profile", flow["profile"], "lksctp")
+    only("profile", flow["profile"], "lksctp", "linux")
     only("retransmission order", flow["retransmission-order"], "tsn", "bundle_outstanding")
     only("loss threshold", flow["loss-threshold"].partition(":")[0], "three")
     only("nagle", flow["nagle"], "off")

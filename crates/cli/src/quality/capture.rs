@@ -101,7 +101,7 @@ impl<R: Read> Reader<R> {
             head.extend(magic);
         }
         let length = self.u32(&head, 4).unwrap_or(0);
-        let Some(rest) = length.checked_sub(head.len() as u32).filter(|_| length % 4 == 0) else {
+        let Some(rest) = length.checked_sub(head.len() as u32).filter(|_| length.is_multiple_of(4)) else {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "it is damaged: a block has an impossible length"));
         };
         let Some(mut body) = self.bytes(rest)? else { return Ok(None) };

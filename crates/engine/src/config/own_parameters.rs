@@ -6,7 +6,7 @@ use bytes::Bytes;
 use core::ops::RangeInclusive;
 
 /// A parameter that the RFCs do not know. A peer that does not know it either skips it and says nothing (RFC 9260
-/// §3.2.1); one that has its type in its own list answers with what it read, and each side is told what the other said.
+/// §3.2.1); one that has its type in its own list answers with what it read, and each side hears what the other said.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct OwnParameter {
     /// Its type, of [`OwnParameter::KINDS`].

@@ -11,6 +11,7 @@ mod asconf;
 mod delayed_ack_cmt;
 mod failure;
 mod heartbeat;
+mod heartbeats_off;
 mod load_sharing;
 mod moved;
 mod multipath;

@@ -20,7 +20,7 @@ fn known() -> AssocConfig {
     with(&[OwnParameter::known(HINT)])
 }
 
-fn told(events: &[Event]) -> Vec<(u16, Vec<u8>)> {
+fn heard_of(events: &[Event]) -> Vec<(u16, Vec<u8>)> {
     let one = |e: &Event| match e {
         Event::PeerParameter { kind, value } => Some((*kind, value.to_vec())),
         _ => None,
@@ -55,11 +55,11 @@ fn what_one_side_says_the_other_hears_and_repeats_when_it_knows_it() {
         let mut b = Bench::connected_pair(3, &ours, &theirs, &[(link(10, 20), link(10, 20))]);
         for (side, hears) in [(Side::Client, client_hears), (Side::Server, server_hears)] {
             let wanted = if hears { hint.clone() } else { vec![] };
-            assert_eq!(told(b.events(side)), wanted, "{side:?}");
+            assert_eq!(heard_of(b.events(side)), wanted, "{side:?}");
             assert_eq!(b.assoc(side).peer_parameter(HINT), hears.then_some(&MPEG[..]));
             let at = |wanted: fn(&Event) -> bool| b.events(side).iter().position(wanted);
-            let (up, told) = (at(|e| *e == Event::Connected), at(|e| matches!(e, Event::PeerParameter { .. })));
-            assert!(told.is_none_or(|told| told > up.expect("up")), "{side:?}");
+            let (up, heard_of) = (at(|e| *e == Event::Connected), at(|e| matches!(e, Event::PeerParameter { .. })));
+            assert!(heard_of.is_none_or(|heard_of| heard_of > up.expect("up")), "{side:?}");
         }
     }
 }
@@ -75,7 +75,7 @@ fn an_answer_repeats_what_the_init_said() {
     r.tag = init_of(&answer).0.tag;
     r.echo(&cookie_of(&answer));
     let id = r.only();
-    assert_eq!(told(&r.events_of(id)), [(HINT, vec![1, 2, 0, 1, 1])]);
+    assert_eq!(heard_of(&r.events_of(id)), [(HINT, vec![1, 2, 0, 1, 1])]);
     // And nothing where nothing was said.
     let mut r = Raw::with(&said(), |_| ());
     r.give_tagged(0, &[&init(init_fields(PEER_TAG), &[])]);
@@ -105,7 +105,7 @@ fn hostile_parameters_cost_no_more_than_honest_ones() {
         r.echo(&cookie_of(&answer));
         let id = r.only();
         let heard: Vec<_> = repeated.into_iter().map(|v| (HINT, v)).collect();
-        assert_eq!(told(&r.events_of(id)), heard);
+        assert_eq!(heard_of(&r.events_of(id)), heard);
     }
 }
 
@@ -118,7 +118,7 @@ fn a_peer_that_answers_with_another_value_is_heard() {
     r.answer_init(&first, init_fields(PEER_TAG), b"cookie", &raw(HINT, &[1, 1, 0, 0, 0]));
     assert_eq!(r.take_one().kinds(), [anabranch_wire::kind::COOKIE_ECHO]);
     r.give(&[&chunk(anabranch_wire::kind::COOKIE_ACK, 0, &[])]);
-    assert_eq!(told(&r.events_of(id)), [(HINT, vec![1, 1, 0, 0, 0])]);
+    assert_eq!(heard_of(&r.events_of(id)), [(HINT, vec![1, 1, 0, 0, 0])]);
 }
 
 #[test]

@@ -51,6 +51,20 @@ fn t3_of_a_fast_retransmission_is_not_put_off() {
     }
 }
 
+/// Not ns-2 but Linux: only an acknowledgement starts T3 anew.
+#[test]
+fn t3_runs_on_where_a_fast_retransmission_leaves() {
+    for (rule, soon) in [("timer=rfc9260:by_tsn=1", false), ("timer=rfc9260:runs_on=1", true)] {
+        let mut m = with(rule, true);
+        let next = ten_in_flight(&mut m);
+        m.during(ms(600));
+        (1..=3).for_each(|i| m.sack(next, &[(1, i)]));
+        assert!(m.sent().contains(&next), "{rule}");
+        let again = m.during(ms(500));
+        assert_eq!(m.offsets(&again).contains(&next), soon, "{rule}: a second after the last progress");
+    }
+}
+
 #[test]
 fn a_timeout_does_not_end_a_recovery_that_follows_tsns() {
     for on in [false, true] {

@@ -74,7 +74,7 @@ macro_rules! shipped {
 pub static SHIPPED: &[Shipped] = shipped! {
     "examples":
         "experiment.toml", "single-path.toml", "two-paths.toml", "over-time.toml", "tcp-beside-sctp.toml",
-        "free-topology.toml", "video.toml", "phases.toml", "home-router.toml", "cell-and-wlan.toml", "cell.trace", "film.txt",
+        "free-topology.toml", "video.toml", "phases.toml", "home-router.toml", "game-server.toml", "cell-and-wlan.toml", "cell.trace", "film.txt",
         "kinds-of-loss.toml", "losses.txt", "cross-traffic.toml", "tcp-now.toml", "random-networks.toml",
         "square-root-law.toml", "square-root-law.csv", "kinds-of-figures.toml";
     "encoder":

@@ -332,6 +332,7 @@ fn of_tcp(to: &mut Below<'_>, c: &TcpConfig) {
         halve_flight,
         recovery_burst,
         nagle,
+        coalesce,
         delayed_ack,
         quick_ack,
         sack_blocks,
@@ -356,6 +357,7 @@ fn of_tcp(to: &mut Below<'_>, c: &TcpConfig) {
     to.put("recovery-burst", *recovery_burst);
     to.put("delayed-ack", delayed_ack.map(time));
     to.put("nagle", *nagle);
+    to.put("coalesce", *coalesce);
     to.put("quick-ack", *quick_ack);
     to.put("sack-blocks", *sack_blocks);
     to.put("rto-initial", time(*initial));

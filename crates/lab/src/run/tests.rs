@@ -260,3 +260,43 @@ fn a_run_goes_on_when_its_association_has_ended() {
     let [cut, whole] = [cut, whole].map(|r| r.values[0].expect("messages"));
     assert!((15.0..=21.0).contains(&cut) && whole > 290.0, "{cut} {whole}");
 }
+
+/// Without HEARTBEATs a path is confirmed first (RFC 9260 §5.4), then it carries what the profile gives it.
+#[test]
+fn heartbeats_off_leave_data_on_every_path() {
+    for profile in ["cmt", "live", "low-latency", "ns2-era-cmt"] {
+        for n in 1..=3 {
+            let list = |what: &dyn Fn(usize) -> String| (1..=n).map(what).collect::<Vec<_>>();
+            let text = format!(
+                "name = \"off\"\nduration = \"10s\"\nmetrics = [{}]\n[topology]\nkind = \"disjoint-paths\"\nrate = \
+                 \"2mbit\"\ndelay = \"20ms\"\nlimit = \"50p\"\n{}\n[[flow]]\nname = \"main\"\ntransport = \"sctp\"\n\
+                 profile = \"{profile}\"\nheartbeat-interval = \"off\"\n",
+                list(&|i| format!("\"path{i}.utilisation\"")).join(", "),
+                list(&|i| format!("path{i} = {{}}")).join("\n"),
+            );
+            let s = Scenario::parse("off.toml", &text, &|_| Err(String::new())).expect("a scenario");
+            let row = run_one(&s.points().expect("points")[0], 1).expect("a run");
+            assert!(row.values.iter().all(|u| u.is_some_and(|u| u > 0.5)), "{profile}, {n}: {:?}", row.values);
+        }
+    }
+}
+
+/// Nor is a failed path asked while another works (RFC 7829 §3.2, rule 5: where they are disabled none MUST be sent): it is
+/// back once nothing else is left.
+#[test]
+fn heartbeats_off_bring_a_failed_path_back_when_it_is_the_last() {
+    for profile in ["sctp", "cmt", "live", "low-latency", "ns2-era-cmt"] {
+        let text = format!(
+            "name = \"back\"\nduration = \"100s\"\nphases = {{ gone = \"45s-60s\", back = \"80s-100s\" }}\nmetrics = \
+             [\"path1.utilisation@gone\", \"main.goodput@gone\", \"path1.utilisation@back\", \"main.goodput@back\"]\n[topology]\n\
+             kind = \"disjoint-paths\"\nrate = \"2mbit\"\ndelay = \"20ms\"\npath1 = {{ schedule = [\"10s down\", \"30s up\"] }}\n\
+             path2 = {{ schedule = [\"60s down\"] }}\n[[flow]]\nname = \"main\"\ntransport = \"sctp\"\nprofile = \"{profile}\"\n\
+             heartbeat-interval = \"off\"\npath-max-retrans = 1\ntraffic = {{ kind = \"cbr\", rate = \"160kbit\", size = 1000 }}\n"
+        );
+        let s = Scenario::parse("back.toml", &text, &|_| Err(String::new())).expect("a scenario");
+        let row = run_one(&s.points().expect("points")[0], 1).expect("a run");
+        let [unused, other, used, back] = row.values[..] else { panic!("four metrics") };
+        assert!(unused == Some(0.0) && other > Some(150_000.0), "{profile}: {:?}", row.values);
+        assert!(used > Some(0.05) && back > Some(100_000.0), "{profile}: {:?}", row.values);
+    }
+}

@@ -2,7 +2,7 @@
 
 use super::tcp_udp::{self, OF_TCP};
 use super::traffic::{self, Traffic};
-use super::units::{BitRate, ByClass, Limit, Names, Size, Time, Window};
+use super::units::{BitRate, ByClass, Interval, Limit, Names, Size, Time, Window};
 use crate::document::{Node, Part, Problem, Table, Value, read as read_keys};
 use crate::metrics::Cut;
 use crate::node::{Delivery, Follow, Follows, Streams};
@@ -117,7 +117,7 @@ pub struct Limits {
     send_buffer: Option<Size>,
     max_burst: Option<u16>,
     sack_delay: Option<Time>,
-    heartbeat_interval: Option<Time>,
+    heartbeat_interval: Option<Interval>,
     path_max_retrans: Option<u16>,
     association_max_retrans: Option<u16>,
     initial_window: Option<Window>,

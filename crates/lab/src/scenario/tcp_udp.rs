@@ -10,7 +10,7 @@ use serde::Deserialize;
 const IP_PACKET: u64 = 65_535;
 
 /// Keys of a flow over TCP.
-pub(super) const OF_TCP: [&str; 16] = [
+pub(super) const OF_TCP: [&str; 17] = [
     "recovery",
     "congestion",
     "rules",
@@ -22,6 +22,7 @@ pub(super) const OF_TCP: [&str; 16] = [
     "delayed-ack",
     "quick-ack",
     "nagle",
+    "coalesce",
     "rto-min",
     "hystart",
     "fast-convergence",
@@ -43,6 +44,7 @@ struct TcpKeys {
     delayed_ack: Option<Time>,
     quick_ack: Option<bool>,
     nagle: Option<bool>,
+    coalesce: Option<bool>,
     rto_min: Option<Time>,
     hystart: Option<bool>,
     fast_convergence: Option<bool>,
@@ -120,6 +122,7 @@ pub(super) fn tcp(part: Part<'_>) -> Result<(Transport, u32), Problem> {
     let set = |slot: &mut bool, value: Option<bool>| *slot = value.unwrap_or(*slot);
     set(&mut c.quick_ack, keys.quick_ack);
     set(&mut c.nagle, keys.nagle);
+    set(&mut c.coalesce, keys.coalesce);
     set(&mut c.hystart, keys.hystart);
     set(&mut c.fast_convergence, keys.fast_convergence);
     set(&mut c.prr, keys.prr);

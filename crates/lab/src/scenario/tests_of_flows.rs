@@ -48,3 +48,18 @@ fn windows_are_bytes_or_packets() {
     let wrong = read("transport = \"sctp\"\ninitial-window = \"4 seconds\"").expect_err("no window");
     assert!(wrong.starts_with("f.toml:10: flow `main`: `initial-window`: needs a number of bytes"), "{wrong}");
 }
+
+/// `"off"` is what zero is: none on a path that is confirmed.
+#[test]
+fn heartbeats_can_be_off() {
+    fn interval(text: &str) -> Result<u64, String> {
+        let plan = read(&format!("transport = \"sctp\"\nheartbeat-interval = {text}"))?;
+        let Transport::Sctp(s) = &plan.flows[0].transport else { panic!("not sctp") };
+        Ok(s.config(1).expect("a configuration").0.timers.heartbeat_interval.as_millis())
+    }
+    assert_eq!(interval("\"off\""), Ok(0));
+    assert_eq!(interval("\"0s\""), Ok(0));
+    assert_eq!(interval("\"2s\""), Ok(2_000));
+    let wrong = interval("false").expect_err("no text");
+    assert!(wrong.contains("`heartbeat-interval`") && wrong.contains("a time such as \"30s\", or \"off\""), "{wrong}");
+}

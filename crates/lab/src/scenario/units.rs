@@ -32,6 +32,17 @@ impl<'de> Deserialize<'de> for Time {
     }
 }
 
+/// From one to the next: `"30s"`, or `"off"` where there is none, which is zero.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Interval(pub Duration);
+
+impl<'de> Deserialize<'de> for Interval {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        let read = |t: &str| if t == "off" { Ok(Duration::ZERO) } else { units::time(t) };
+        d.deserialize_str(Text("a time such as \"30s\", or \"off\"", read)).map(Interval)
+    }
+}
+
 /// From when until when: `"8s-9.5s"`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Span {

@@ -155,7 +155,7 @@ impl H265 {
         let highest = self.sps.iter().flatten().map(|s| s.layers).max().unwrap_or(0);
         match kind {
             16..=23 => Class::I,
-            _ if kind % 2 == 0 && layer + 1 >= highest => Class::B,
+            _ if kind.is_multiple_of(2) && layer + 1 >= highest => Class::B,
             _ if intra => Class::I,
             _ => Class::P,
         }

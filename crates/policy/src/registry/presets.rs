@@ -46,6 +46,7 @@ const NS2: [(&str, u64); 13] = [
 /// Limits and settings of the association that belong to a profile, by name; `AssocConfig::set` of the engine knows them.
 pub(super) const SETTINGS: &[(&str, &[(&str, u64)])] = &[
     ("lksctp", &[("rto_initial", 3_000), ("handshake_untimed", 1)]),
+    ("linux", &[("rto_initial", 3_000), ("handshake_untimed", 1)]),
     ("freebsd", &[("rto_initial", 3_000)]),
     ("freebsd-efr", &[("rto_initial", 3_000)]),
     ("ns2-era", &NS2),
@@ -104,6 +105,11 @@ pub(super) const PRESETS: &[Preset] = &[
         name: "lksctp",
         summary: "Linux's SCTP of the 2.6 kernels, as Petlund et al. 2009 measured it; one path.",
         choices: &[(Hook::RetransmissionOrder, "bundle_outstanding"), (Hook::Timer, "rfc9260:rto_initial=3000")],
+    },
+    Preset {
+        name: "linux",
+        summary: "Linux's SCTP of the 6.1 kernels, as measured beside one; one path.",
+        choices: &[(Hook::Timer, "rfc9260:rto_initial=3000,runs_on=1,one_timed=1")],
     },
     Preset {
         name: "freebsd",

@@ -28,6 +28,9 @@ pub enum Earliest {
     FirstSent,
     /// The lowest TSN. One that is sent again starts T3 anew, and nothing but its acknowledgement does after that.
     LowestTsn,
+    /// The lowest TSN, and T3 runs on where that is sent again: only its acknowledgement starts it anew. What is sent again
+    /// and lost again is repeated a timeout after the last progress, not after it left.
+    Acknowledged,
 }
 
 /// Which chunks give RTT samples and end the back-off (RFC 9260 §6.3.1).

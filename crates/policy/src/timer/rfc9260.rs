@@ -4,7 +4,8 @@
 //! Parameters: `rto_min`, `rto_initial`, `rto_max` in ms; and, not of the standard and off, `resume`, which uses a path
 //! at once that answers after an expiry, and `probe`, packets beyond the window while it does not. `by_tsn` takes §6.3.2
 //! R3 by the letter and `one_timed` §6.3.1 C4; without them T3 is for what left first, and whatever was sent once and is
-//! acknowledged gives a sample. `tick` and `karn=0` are clocks and samples of old stacks.
+//! acknowledged gives a sample. `runs_on` is `by_tsn` as Linux has it, where a fast retransmission of the lowest TSN leaves
+//! T3 as it is (§7.2.4 rule 4 would start it anew). `tick` and `karn=0` are clocks and samples of old stacks.
 
 use super::{Arm, Clock, Earliest, Timed, TimerPolicy};
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
@@ -30,6 +31,7 @@ pub(super) const POLICY: Policy<dyn TimerPolicy> = Policy {
                 false,
                 "T3 is for the lowest TSN outstanding on its path, not for what left first",
             ),
+            ParamInfo::flag("runs_on", false, "as by_tsn, but what is sent again leaves T3 as it runs"),
             ParamInfo::flag("one_timed", false, "one chunk of a path is timed at a time, until it is sent again"),
             Clock::TICK,
             Clock::KARN,
@@ -54,7 +56,11 @@ impl Rfc9260 {
         Rfc9260 {
             limits: Limits::new(p),
             revival: Revival::new(p),
-            earliest: if p.flag("by_tsn") { Earliest::LowestTsn } else { Earliest::FirstSent },
+            earliest: match (p.flag("by_tsn"), p.flag("runs_on")) {
+                (_, true) => Earliest::Acknowledged,
+                (true, false) => Earliest::LowestTsn,
+                (false, false) => Earliest::FirstSent,
+            },
             clock,
         }
     }
@@ -110,6 +116,7 @@ mod tests {
         assert_eq!((policy().earliest(), policy().timed()), (Earliest::FirstSent, Timed::Every));
         let other = built(&POLICY, "by_tsn=1,one_timed=1", 0);
         assert_eq!((other.earliest(), other.timed()), (Earliest::LowestTsn, Timed::OneAtATime));
+        assert_eq!(built(&POLICY, "runs_on=1", 0).earliest(), Earliest::Acknowledged);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use anabranch_emulator::{Emulator, EmulatorConfig, PathConfig};
 use anabranch_lab::run::Emulated;
 use anabranch_lab::scenario::Plan;
 use anabranch_net::{
-    ClientConfig, ConnectOptions, Connection, Endpoint, Local, Message, PathSpec, SendError, ServerConfig,
+    Alarm, ClientConfig, ConnectOptions, Connection, Endpoint, Local, Message, PathSpec, SendError, ServerConfig,
 };
 use std::cell::RefCell;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -84,6 +84,8 @@ fn local(path: usize) -> Local {
 }
 
 async fn send(c: &Connection, run: &RefCell<Emulated>, clock: Clock, end: Instant) -> Result<(), Failure> {
+    // The runtime's timers round up to milliseconds, which would be a part of each message's delay.
+    let mut alarm = Alarm::new().map_err(Failure::network)?;
     loop {
         let now = clock.now();
         let due = run.borrow_mut().due(now);
@@ -92,7 +94,8 @@ async fn send(c: &Connection, run: &RefCell<Emulated>, clock: Clock, end: Instan
             if now >= end {
                 return Ok(());
             }
-            clock.reach(next).await;
+            alarm.set(Some(clock.socket(next)), anabranch_net::now());
+            alarm.rung().await;
             continue;
         };
         let deadline = options.deadline.map(|d| clock.socket(d));

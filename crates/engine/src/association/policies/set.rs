@@ -80,6 +80,12 @@ impl Policies {
     /// T3 is for the lowest TSN of a path, not for what left first.
     #[inline]
     pub fn times_lowest_tsn(&self) -> bool {
+        self.rules.earliest != Earliest::FirstSent
+    }
+
+    /// T3 starts anew where the lowest TSN of a path is sent again.
+    #[inline]
+    pub fn repeats_restart_t3(&self) -> bool {
         self.rules.earliest == Earliest::LowestTsn
     }
 

@@ -74,6 +74,9 @@ pub struct TcpConfig {
     /// What an application writes in small pieces waits while a small segment is not acknowledged (Nagle's algorithm);
     /// off, as games and remote shells have it (`TCP_NODELAY`).
     pub nagle: bool,
+    /// What a generator makes while the window is closed leaves in full segments, as data of a stream of bytes do. Without
+    /// it each emission begins a segment of its own.
+    pub coalesce: bool,
     /// The longest an acknowledgement waits for a second segment; `None` acknowledges each at once.
     pub delayed_ack: Option<Duration>,
     /// As Linux delays: `delayed_ack` is the shortest wait, which grows with the gaps between segments, and nothing
@@ -109,6 +112,7 @@ impl TcpConfig {
             halve_flight: false,
             recovery_burst: Some(2),
             nagle: false,
+            coalesce: false,
             delayed_ack: None,
             quick_ack: false,
             sack_blocks: MAX_BLOCKS as u8,
@@ -138,6 +142,7 @@ impl TcpConfig {
             halve_flight: true,
             recovery_burst: None,
             nagle: false,
+            coalesce: false,
             delayed_ack: Some(ms(100)),
             quick_ack: false,
             sack_blocks: MAX_BLOCKS as u8,

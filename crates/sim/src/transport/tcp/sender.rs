@@ -111,7 +111,7 @@ impl Sender {
             inflation: 0,
             phase: Phase::Open,
             partial_seen: false,
-            data: Data::new(supply, config.segment, config.nagle),
+            data: Data::new(supply, &config),
             rto: Rto::new(config.rto, phase),
             first_sent: config.keep_first_sent.then(Box::default),
             config,
@@ -291,7 +291,7 @@ impl Sender {
 
     /// Is there something to send at `next`? If not yet, sees to it that the sender is woken.
     pub(super) fn has_next(&mut self, now: Instant) -> bool {
-        let has = self.data.has(now, self.next, self.una);
+        let has = self.data.has(now, self.next, self.una, self.max);
         if !has {
             self.wake = self.data.next_at().unwrap_or(Instant::FAR);
         }

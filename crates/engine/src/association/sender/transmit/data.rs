@@ -246,7 +246,8 @@ impl Association {
             followed.send(tsn);
         }
         let Some(p) = self.paths.get_for(path.index(), Shown::Nothing) else { return };
-        if self.policies.times_lowest_tsn() && p.followed_mut().is_some_and(|f| f.is_lowest(tsn)) {
+        let lowest = self.policies.times_lowest_tsn() && p.followed_mut().is_some_and(|f| f.is_lowest(tsn));
+        if lowest && self.policies.repeats_restart_t3() {
             // It is the earliest now: T3 starts anew with it.
             p.timers.stop(PathTimer::T3);
         }
