@@ -47,6 +47,12 @@ pub(crate) fn uncertainty(now: Instant, p: &PathView, risk: Ppm) -> Duration {
     Duration::from_nanos(risk.of(p.jitter.min(newest_rtt(now, p).max(p.min_rtt)).as_nanos()))
 }
 
+/// By how much the flight that is forecast, the quickest of the newest round trips, was luck: where round trips vary by
+/// themselves the next one takes what they usually do.
+pub(crate) fn luck(now: Instant, p: &PathView) -> Duration {
+    p.without_queue().usual().saturating_sub(newest_rtt(now, p)).min(p.jitter * 2)
+}
+
 impl Forecast {
     /// The forecast for `p`.
     pub fn of(now: Instant, p: &PathView) -> Self {

@@ -15,7 +15,7 @@
 //! Parameters: as described; times in ms.
 
 use super::{Abandon, Reason};
-use crate::predict::{Forecast, newest_rtt, rate, uncertainty};
+use crate::predict::{Forecast, luck, newest_rtt, rate, uncertainty};
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
 use crate::view::{AssocView, ChunkView, PathView};
 use anabranch_base::{Duration, Instant, Ppm, Rate};
@@ -150,12 +150,16 @@ impl Arrival {
         if c.class < 2 || c.group_unsent > 0 || c.transmissions > 0 || !waits {
             return false;
         }
-        let (most, mut idle, mut carried) = (longest_flight(c, deadline), false, 0);
+        let (most, life) = (longest_flight(c, deadline), deadline - c.queued_at);
+        let (mut idle, mut carried) = (false, 0);
         for p in cx.active() {
             let risk = uncertainty(cx.now, p, self.risk);
             // Schedulers want time to spare on a path that is not the fastest.
-            let late = self.over(cx, c, p, Duration::ZERO).is_some_and(|there| there + SPARE + risk * 2 > deadline);
-            idle |= late && Forecast::of(cx.now, p).flight + risk <= most;
+            let spare = SPARE + risk * 2 + luck(cx.now, p);
+            let there = self.over(cx, c, p, Duration::ZERO);
+            let late = there.is_some_and(|t| t + spare > deadline);
+            let takes_fresh = there.is_some_and(|t| t + spare <= cx.now + life);
+            idle |= late && takes_fresh && Forecast::of(cx.now, p).flight + risk <= most;
             carried += if late { 0 } else { rate(p).bytes_per_sec() };
         }
         idle && cx.class_rates.iter().map(|r| r.bytes_per_sec()).sum::<u64>() > carried
@@ -263,6 +267,9 @@ mod tests {
         assert!(gives_up(&mut s, 1_500_000, 120), "the path of 100 ms would be late, the other carries 1 MB a second");
         assert!(!gives_up(&mut s, 1_500_000, 140), "either path is in time");
         assert!(!gives_up(&mut s, 900_000, 120), "a burst: the fast path carries all that is offered");
+        s.paths[1].jitter = ms(90);
+        assert!(!gives_up(&mut s, 1_500_000, 120), "the slow path takes nothing at all with so much jitter");
+        s.paths[1].jitter = ms(0);
         s.unsent = 2_000;
         assert!(!gives_up(&mut s, 1_500_000, 120), "nothing waits");
     }
