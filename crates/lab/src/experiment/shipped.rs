@@ -95,6 +95,9 @@ pub static SHIPPED: &[Shipped] = shipped! {
         "experiment.toml", "claims.toml", "figures.toml", "game.toml", "web.toml", "e1-components.toml", "e1.toml",
         "e2.toml", "e2-floor.toml", "e3.toml", "e4.toml", "thick.toml", "ablation.toml", "motive.toml",
         "motive-hour.toml", "kernel/e1-components.csv";
+    "confluent-scheduling":
+        "experiment.toml", "claims.toml", "figures.toml", "a.toml", "b.toml", "a-windows.toml", "b-windows.toml",
+        "order.toml", "handover.toml", "live.toml";
     "weather":
         "experiment.toml", "one.toml", "several.toml", "one-start.toml", "one-spike-600ms.toml",
         "one-stopped-2s.toml", "one-collapse.toml", "one-dark-1s.toml", "one-loss-jitter.toml", "one-overload.toml",
