@@ -17,6 +17,7 @@
 //! assert_eq!(path.poll(at), Some((Direction::Forward, "hello")));
 //! ```
 
+pub mod damage;
 mod draw;
 mod event_queue;
 mod fetch;
@@ -31,6 +32,7 @@ mod trace;
 pub mod traffic;
 pub mod transport;
 
+pub use damage::DamageConfig;
 pub use event_queue::EventQueue;
 pub use link::{
     Change, ConfigError, Delivery, DeliveryTrace, DropReason, Jitter, Link, LinkConfig, LinkCounters, LossPoint,

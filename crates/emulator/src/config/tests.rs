@@ -291,7 +291,7 @@ fn what_netem_has_and_this_has_not_is_refused_by_name() {
         ("delay 30ms 4ms 25%", "correlations are not supported"),
         ("duplicate 1% 50%", "correlations are not supported"),
         ("loss state 1%", "`loss state` is not supported"),
-        ("corrupt 0.1%", "netem's `corrupt` is not supported"),
+        ("corrupt 0.1% 25%", "netem's correlations are not supported"),
         ("reorder 25% gap 5", "netem's `gap` is not supported"),
         ("delay 30ms 4ms distribution pareto", "`pareto` is not supported"),
     ] {

@@ -6,7 +6,8 @@ use crate::config::PathConfig;
 use crate::error::EmulatorError;
 use crate::stats::{PathStats, SampledPath};
 use anabranch_base::{Duration, Instant};
-use anabranch_sim::{Delivery, Direction, Link, LinkCounters};
+use anabranch_sim::damage::flip;
+use anabranch_sim::{Delivery, Direction, Link, LinkConfig, LinkCounters};
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -41,12 +42,17 @@ impl Path {
             target: config.to,
             source,
         })?;
+        let link = |way: &str, link: &LinkConfig| {
+            let mut link = Link::new(&format!("{}.{way}", config.name), seed, link.clone());
+            link.set_flip(|datagram: &mut Datagram, bits| flip(&mut datagram.bytes, bits));
+            link
+        };
         Ok(Path {
             listener: Arc::new(listener),
             address,
             clients: Clients::new(config.from, config.to),
-            up: Link::new(&format!("{}.up", config.name), seed, config.up.clone()),
-            down: Link::new(&format!("{}.down", config.name), seed, config.down.clone()),
+            up: link("up", &config.up),
+            down: link("down", &config.down),
             rebinds: Rebinds::new(config.rebinds.clone(), config.rebinds_every),
             refused: 0,
             orphaned: 0,

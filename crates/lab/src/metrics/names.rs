@@ -30,6 +30,8 @@ pub enum FlowMetric {
     Spurious,
     /// Expiries of the retransmission timer.
     Timeouts,
+    /// Damaged packets that its ends did not take.
+    Rejected,
     /// Window cuts after reports of losses.
     Recoveries,
     /// Mean bytes in the reorder buffer.
@@ -145,6 +147,8 @@ pub enum LinkMetric {
     MtuDrops,
     /// Part of the packets that its queue marked.
     QueueMarks,
+    /// Part of the packets that left it damaged.
+    Damaged,
 }
 
 const FLOW: [(&str, FlowMetric, &str); 18] = [
@@ -167,7 +171,8 @@ const FLOW: [(&str, FlowMetric, &str); 18] = [
     ("reorder-max", FlowMetric::ReorderMax, "byte"),
     ("deadline-misses", FlowMetric::DeadlineMisses, ""),
 ];
-const MORE: [(&str, FlowMetric, &str); 24] = [
+const MORE: [(&str, FlowMetric, &str); 25] = [
+    ("rejected", FlowMetric::Rejected, ""),
     ("decisions", FlowMetric::Decisions, ""),
     ("holes-mean", FlowMetric::HolesMean, ""),
     ("holes-max", FlowMetric::HolesMax, ""),
@@ -194,13 +199,14 @@ const MORE: [(&str, FlowMetric, &str); 24] = [
     ("rate-share", FlowMetric::Framed(Framed::RateShare), ""),
 ];
 
-const LINK: [(&str, LinkMetric, &str); 6] = [
+const LINK: [(&str, LinkMetric, &str); 7] = [
     ("utilisation", LinkMetric::Utilisation, ""),
     ("queue-drops", LinkMetric::QueueDrops, ""),
     ("loss-drops", LinkMetric::LossDrops, ""),
     ("down-drops", LinkMetric::DownDrops, ""),
     ("mtu-drops", LinkMetric::MtuDrops, ""),
     ("queue-marks", LinkMetric::QueueMarks, ""),
+    ("damaged", LinkMetric::Damaged, ""),
 ];
 
 /// What the counters of a cascade of criteria begin with.

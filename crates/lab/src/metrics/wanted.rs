@@ -82,6 +82,7 @@ impl Wanted {
             | FlowMetric::Retransmissions
             | FlowMetric::Spurious
             | FlowMetric::Timeouts
+            | FlowMetric::Rejected
             | FlowMetric::Recoveries
             | FlowMetric::Stage(_)
             | FlowMetric::Decisions

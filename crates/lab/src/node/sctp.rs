@@ -17,7 +17,9 @@ use anabranch_engine::{
     LocalId, Transmit,
 };
 use anabranch_policy::view::FrameErrors;
+use anabranch_sim::damage::flip;
 use anabranch_sim::network::{Address, Agent, AgentId, Body, Context, Ecn, Packet, Peer};
+use anabranch_wire::{self as wire, PacketSlices, Verify};
 
 /// SCTP port of all agents.
 const PORT: u16 = 5_001;
@@ -75,6 +77,8 @@ pub struct SctpAgent {
     reports: Vec<(Address, FrameErrors)>,
     /// Packets that left.
     sent: u32,
+    /// Damaged packets that came and were not taken.
+    rejected: u64,
 }
 
 impl SctpAgent {
@@ -102,6 +106,7 @@ impl SctpAgent {
             probe: None,
             reports: Vec::new(),
             sent: 0,
+            rejected: 0,
         }
     }
 
@@ -176,6 +181,11 @@ impl SctpAgent {
     /// Why the association ended, if it did.
     pub fn closed(&self) -> Option<&CloseReason> {
         self.closed.as_ref()
+    }
+
+    /// Damaged packets that came and were not taken.
+    pub fn rejected(&self) -> u64 {
+        self.rejected
     }
 
     /// Why there never was one.
@@ -346,6 +356,17 @@ impl SctpAgent {
     }
 }
 
+/// The bytes of a packet with the bits flipped that a link has damaged; none where its headers in front are wrong, since
+/// then the host drops it. Bits count from the first of `overhead` bytes in front of it.
+fn damaged(packet: &PacketSlices, overhead: u32, flips: &[u32]) -> Option<Vec<u8>> {
+    let front = overhead * 8;
+    let own: Option<Vec<u32>> = flips.iter().map(|bit| bit.checked_sub(front)).collect();
+    let mut bytes = Vec::new();
+    packet.write_to(&mut bytes);
+    flip(&mut bytes, &own?);
+    Some(bytes)
+}
+
 impl Agent<SctpPacket> for SctpAgent {
     fn start(&mut self, cx: &mut Context<'_, SctpPacket>) {
         self.open(cx.now());
@@ -356,7 +377,14 @@ impl Agent<SctpPacket> for SctpAgent {
     }
 
     fn receive(&mut self, cx: &mut Context<'_, SctpPacket>, packet: &mut Packet<SctpPacket>) {
-        let Body::Other(p) = &mut packet.body else { return };
+        let (p, flips) = match &mut packet.body {
+            Body::Other(p) => (p, None),
+            Body::Damaged(d) => match &mut d.body {
+                Body::Other(p) => (p, Some(&d.flips)),
+                _ => return,
+            },
+            _ => return,
+        };
         let number = p.number();
         let Some(p) = p.slices_mut() else { return };
         let (now, end) = (cx.now(), self.config.end);
@@ -368,6 +396,18 @@ impl Agent<SctpPacket> for SctpAgent {
         let (Some(endpoint), Some(local)) = (&mut self.endpoint, local) else { return };
         if packet.ecn == Ecn::Marked {
             endpoint.next_is_marked();
+        }
+        if let Some(flips) = flips {
+            // Only now are there bytes that can be wrong. The engine's own test is the one that a host would make.
+            let bytes = damaged(p, self.config.overhead, flips);
+            let taken = bytes.as_deref().is_some_and(|b| wire::Packet::parse(b, Verify::Checksum).is_ok());
+            self.rejected += u64::from(!taken);
+            if let Some(bytes) = bytes {
+                endpoint.handle_borrowed(now, LocalId(local as u16), socket(packet.source), &bytes, Verify::Checksum);
+                self.note(now);
+                self.pump(cx);
+            }
+            return;
         }
         endpoint.handle_slices(now, LocalId(local as u16), socket(packet.source), p);
         self.note(now);

@@ -214,6 +214,8 @@ fn spans(config: &LinkConfig, share: f64, end: u64, losses: &mut Vec<LossConfig>
             Setting::Up => now.up = true,
             // Nothing waits in a queue; copies and packets out of order come no later.
             Setting::Limit(_) | Setting::Duplicate(_) | Setting::Reorder(_) => {}
+            // Which packets are damaged is not known in advance; a plan that takes all of them for whole stays a bound.
+            Setting::Damage(_) => {}
         }
     }
     spans.push(now);

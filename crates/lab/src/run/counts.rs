@@ -22,6 +22,8 @@ pub(super) struct Counts {
     pub recoveries: Option<u64>,
     pub retransmissions: Option<u64>,
     pub spurious: Option<u64>,
+    /// Damaged packets that neither end took.
+    pub rejected: Option<u64>,
     /// What policies count, by name.
     pub counters: Vec<Counter>,
 }
@@ -91,6 +93,14 @@ impl Counted {
 
 impl Counts {
     fn now(scene: &Scene, l: &Live) -> Self {
+        let at = |id| {
+            let own = scene.network.agent::<SctpAgent>(id).map_or(0, SctpAgent::rejected);
+            own + scene.network.rejected(id)
+        };
+        Counts { rejected: Some(at(l.sender) + at(l.receiver)), ..Counts::of_ends(scene, l) }
+    }
+
+    fn of_ends(scene: &Scene, l: &Live) -> Self {
         let n = &scene.network;
         let totals = |id| n.agent::<SctpAgent>(id).and_then(SctpAgent::totals);
         if n.agent::<SctpAgent>(l.sender).is_some() {
@@ -133,6 +143,7 @@ impl Counts {
             recoveries: Some(t.recoveries),
             retransmissions: Some(t.retransmissions),
             spurious: None,
+            rejected: None,
             counters: t.counters,
         }
     }
@@ -145,6 +156,7 @@ impl Counts {
             recoveries: less(self.recoveries, before.recoveries),
             retransmissions: less(self.retransmissions, before.retransmissions),
             spurious: less(self.spurious, before.spurious),
+            rejected: less(self.rejected, before.rejected),
             counters: self
                 .counters
                 .iter()
@@ -164,6 +176,7 @@ fn cable_since(now: &LinkCounters, before: &LinkCounters) -> LinkCounters {
         delivered: less(now.delivered, before.delivered),
         duplicated: less(now.duplicated, before.duplicated),
         marked: less(now.marked, before.marked),
+        damaged: less(now.damaged, before.damaged),
         dropped_queue: less(now.dropped_queue, before.dropped_queue),
         dropped_loss: less(now.dropped_loss, before.dropped_loss),
         dropped_down: less(now.dropped_down, before.dropped_down),

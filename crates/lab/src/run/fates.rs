@@ -16,7 +16,7 @@ pub(super) struct Fates(pub Vec<(AgentId, u32, DropReason)>);
 
 impl Observer<SctpPacket> for Fates {
     fn observe(&mut self, event: Event<'_, SctpPacket>) {
-        if let (What::Dropped(why), Body::Other(p)) = (event.what, &event.packet.body) {
+        if let (What::Dropped(why), Body::Other(p)) = (event.what, event.packet.body.as_sent().0) {
             self.0.push((event.packet.from, p.number(), why));
         }
     }
@@ -35,7 +35,7 @@ impl Segments {
 
 impl Observer<SctpPacket> for Segments {
     fn observe(&mut self, event: Event<'_, SctpPacket>) {
-        let Body::Tcp(Segment::Data(d)) = &event.packet.body else { return };
+        let Body::Tcp(Segment::Data(d)) = event.packet.body.as_sent().0 else { return };
         if d.flow != 0 || d.bytes == 0 || !matches!(event.what, What::Sent | What::Received) {
             return;
         }

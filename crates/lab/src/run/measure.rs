@@ -148,6 +148,7 @@ impl<'m> Within<'m> {
             FlowMetric::Counter(name) => count(&|c| c.counter(name)),
             FlowMetric::Losses => count(&|c| c.losses),
             FlowMetric::Timeouts => count(&|c| c.timeouts),
+            FlowMetric::Rejected => count(&|c| c.rejected),
             FlowMetric::Recoveries => count(&|c| c.recoveries),
             FlowMetric::Retransmissions => count(&|c| c.retransmissions),
             FlowMetric::Spurious => count(&|c| c.spurious),
@@ -267,6 +268,7 @@ impl<'m> Within<'m> {
             LinkMetric::LossDrops => part(c.dropped_loss.packets, c.offered.packets),
             LinkMetric::DownDrops => part(c.dropped_down.packets, c.offered.packets),
             LinkMetric::MtuDrops => part(c.dropped_mtu.packets, c.offered.packets),
+            LinkMetric::Damaged => part(c.damaged.packets, c.offered.packets),
             LinkMetric::QueueMarks => part(c.marked.packets, c.offered.packets),
             LinkMetric::Utilisation => {
                 let charged = |t: Tally| (t.bytes + t.packets * u64::from(config.overhead)) as f64;

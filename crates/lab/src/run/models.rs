@@ -3,6 +3,7 @@
 use crate::metrics::Fingerprint;
 use anabranch_base::{Duration, Rate};
 use anabranch_engine::{Nagle, PathMtuDiscovery};
+use anabranch_sim::DamageConfig;
 use anabranch_sim::link::{Change, DeliveryTrace, Jitter, LossPoint, Schedule, Setting};
 use anabranch_sim::loss::{GilbertElliottParams, LossConfig, LossTrace, Outages};
 use anabranch_sim::queue::{CoDelParams, Discipline, Limit, RedParams};
@@ -78,6 +79,15 @@ pub(super) fn jitter(j: Jitter) -> (Value, Option<&'static str>) {
     }
 }
 
+pub(super) fn damage(d: DamageConfig) -> Value {
+    match d {
+        DamageConfig::None => Value::Null,
+        DamageConfig::OneBit { packets } => json!({ "packets": packets }),
+        DamageConfig::Bits { rate } => json!({ "bits": rate }),
+        DamageConfig::Blocks { packets, blocks } => json!({ "packets": packets, "blocks": blocks }),
+    }
+}
+
 pub(super) fn queue(d: &Discipline) -> Value {
     match *d {
         Discipline::DropTail => json!({ "kind": "drop-tail" }),
@@ -137,6 +147,7 @@ fn change(c: &Change) -> Value {
         }
         Setting::Duplicate(p) => put("duplicate", (*p).into()),
         Setting::Reorder(p) => put("reorder", (*p).into()),
+        Setting::Damage(d) => put("corrupt", damage(*d)),
         Setting::Mtu(m) => put("mtu", (*m).into()),
         Setting::Down => put("down", true.into()),
         Setting::Up => put("up", true.into()),

@@ -7,6 +7,7 @@ use crate::scenario::{Flow, Plan, Playout, Point, Sctp, Transport};
 use anabranch_engine::AssocConfig;
 use anabranch_media::HEADER_LEN;
 use anabranch_policy::registry::Hook;
+use anabranch_sim::DamageConfig;
 use anabranch_sim::link::LinkConfig;
 use anabranch_sim::queue::Limit;
 use anabranch_sim::topology::{Cable, Role, Topology};
@@ -145,6 +146,7 @@ fn of_link(to: &mut Below<'_>, l: &LinkConfig) {
         mtu,
         duplicate,
         reorder,
+        damage,
         schedule,
     } = l;
     to.put("rate", speed.map(rate));
@@ -164,6 +166,10 @@ fn of_link(to: &mut Below<'_>, l: &LinkConfig) {
     to.put("mtu", *mtu);
     to.put("duplicate", *duplicate);
     to.put("reorder", *reorder);
+    // What a link without it is called by does not change.
+    if *damage != DamageConfig::None {
+        to.put("corrupt", models::damage(*damage));
+    }
     to.put("schedule", models::changes(schedule));
     to.put("every", schedule.period().map(time));
 }

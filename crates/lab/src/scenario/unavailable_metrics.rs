@@ -97,7 +97,7 @@ fn lacks(f: &Flow, m: FlowMetric) -> Option<String> {
             f.playout.is_none().then(|| "needs `playout`, such as \"300ms\", and traffic of kind video".to_owned())
         }
         M::Goodput | M::Share | M::Mean(_) | M::Percentile(..) | M::Longest(_) => None,
-        M::Convergence | M::Messages | M::Jain => None,
+        M::Convergence | M::Messages | M::Jain | M::Rejected => None,
     }
 }
 

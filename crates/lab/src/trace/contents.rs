@@ -32,6 +32,7 @@ impl Contents {
             Body::Tcp(Segment::Data(d)) => Contents { kind: "TCP", numbers: vec![d.number], sack: None },
             Body::Tcp(Segment::Ack(a)) => Contents { kind: "TCP-ACK", numbers: vec![a.next], sack: None },
             Body::Other(p) => Contents::sctp(&p.bytes()),
+            Body::Damaged(d) => Contents::of(&d.body),
         }
     }
 

@@ -2,6 +2,7 @@
 //! so they get the headers that a host would send, and their payload is only counted.
 
 use crate::node::{SctpPacket, ip};
+use anabranch_sim::damage::flip;
 use anabranch_sim::network::{AgentId, Body, Ecn, Packet};
 use anabranch_sim::transport::tcp::{AckSegment, DataSegment, Segment};
 use anabranch_wire::Encapsulation;
@@ -42,11 +43,26 @@ struct Tcp {
     payload: u32,
 }
 
+/// Flips the bits of a packet of `size` bytes where it is written with `length`: headers that are not shown are in front.
+fn flip_in(out: &mut [u8], length: u32, size: u32, flips: &[u32]) {
+    let hidden = size.saturating_sub(length) * 8;
+    let shown: Vec<u32> = flips.iter().map(|bit| bit.saturating_sub(hidden)).collect();
+    flip(out, &shown);
+}
+
 impl Headers {
     /// Writes to `out` what there is of a packet; its length on the wire. `leaves` says that it is just being sent.
     pub(super) fn write(&mut self, p: &Packet<SctpPacket>, leaves: bool, out: &mut Vec<u8>) -> u32 {
+        let length = self.write_whole(p, leaves, out);
+        if let Body::Damaged(d) = &p.body {
+            flip_in(out, length, p.size, &d.flips);
+        }
+        length
+    }
+
+    fn write_whole(&mut self, p: &Packet<SctpPacket>, leaves: bool, out: &mut Vec<u8>) -> u32 {
         out.clear();
-        let tcp = match &p.body {
+        let tcp = match p.body.as_sent().0 {
             Body::Other(sctp) => {
                 Encapsulation::ip(ip(p.source), ip(p.destination)).wrap(&sctp.bytes(), out);
                 return out.len() as u32;
@@ -61,6 +77,8 @@ impl Headers {
             }
             Body::Tcp(Segment::Data(d)) => self.data(p, d),
             Body::Tcp(Segment::Ack(a)) => self.ack(p, a, leaves),
+            // No body is damaged within another.
+            Body::Damaged(_) => return 0,
         };
         let len = IP + TCP + tcp.options.len() + tcp.payload as usize;
         put_ip(p, 6, len, out);

@@ -254,6 +254,8 @@ pub enum Cause {
     TooLarge,
     /// No way led on, or no agent was there.
     NoRoute,
+    /// It came damaged, and its host dropped it.
+    Damaged,
 }
 
 impl Cause {
@@ -265,6 +267,7 @@ impl Cause {
             Cause::LinkDown => "link down",
             Cause::TooLarge => "too large",
             Cause::NoRoute => "no route",
+            Cause::Damaged => "damaged",
         }
     }
 }

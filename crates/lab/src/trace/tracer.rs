@@ -169,6 +169,7 @@ impl State {
             What::Arrived => "arrived",
             What::Received => "received",
             What::Lost => "lost",
+            What::Rejected => "rejected",
         };
         let (place, from, to) = match e.place {
             Place::Link(l) => self.links.get(l.0 as usize).map_or(("", "", ""), |l| (&l.0, &l.1, &l.2)),
@@ -322,6 +323,7 @@ fn cause(what: What) -> Option<Cause> {
         What::Dropped(DropReason::Down) => Cause::LinkDown,
         What::Dropped(DropReason::Mtu) => Cause::TooLarge,
         What::Lost => Cause::NoRoute,
+        What::Rejected => Cause::Damaged,
         _ => return None,
     })
 }

@@ -1,6 +1,7 @@
 //! What a link is like, in netem's words.
 
 use super::{DeliveryTrace, Jitter, Schedule};
+use crate::damage::DamageConfig;
 use crate::loss::LossConfig;
 use crate::queue::{Discipline, Limit};
 use anabranch_base::{Duration, Rate};
@@ -40,6 +41,8 @@ pub struct LinkConfig {
     pub duplicate: f64,
     /// Share of packets that skip the delay and arrive as soon as they left, past those on the way.
     pub reorder: f64,
+    /// How packets are damaged on the wire.
+    pub damage: DamageConfig,
     /// Changes with time.
     pub schedule: Schedule,
 }
@@ -71,6 +74,7 @@ impl LinkConfig {
             mtu: None,
             duplicate: 0.0,
             reorder: 0.0,
+            damage: DamageConfig::None,
             schedule: Schedule::none(),
         }
     }
@@ -125,6 +129,7 @@ impl LinkConfig {
         share(self.duplicate, "duplicate must lie between 0 and 100 %")?;
         share(self.reorder, "reorder must lie between 0 and 100 %")?;
         self.loss.check().map_err(ConfigError)?;
+        self.damage.check().map_err(ConfigError)?;
         self.discipline.check().map_err(ConfigError)?;
         if self.rate == Some(Rate::ZERO) {
             return Err(ConfigError("a rate of zero sends nothing: use down to cut a link"));

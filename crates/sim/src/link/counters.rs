@@ -44,6 +44,8 @@ pub struct LinkCounters {
     pub duplicated: Tally,
     /// Marked by the queue in place of a drop.
     pub marked: Tally,
+    /// Left with wrong bits. Where the link does not know how to damage them, such as in a link of numbers, they only count.
+    pub damaged: Tally,
     /// Dropped because the queue was full, or by its discipline.
     pub dropped_queue: Tally,
     /// Dropped by the loss model.

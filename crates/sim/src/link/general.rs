@@ -2,6 +2,7 @@
 
 use super::arrivals::Travelling;
 use super::{DropReason, Link, LossPoint, Notice, Setting, Verdict};
+use crate::damage::DamageConfig;
 use crate::queue::{Packet, Queue};
 use anabranch_base::Instant;
 
@@ -72,6 +73,9 @@ impl<P: Clone + Send + 'static> Link<P> {
     }
 
     fn travel(&mut self, at: Instant, mut delivery: Travelling<P>) {
+        if self.rest.config.damage != DamageConfig::None {
+            self.damage(&mut delivery);
+        }
         if self.rest.config.reorder > 0.0 && self.rest.random.reorder.chance(self.rest.config.reorder) {
             delivery.at = at;
         } else {
@@ -82,6 +86,19 @@ impl<P: Clone + Send + 'static> Link<P> {
             }
         }
         self.steady.row.push(delivery);
+    }
+
+    /// Flips bits of a packet that has left; of two copies each has its own.
+    fn damage(&mut self, delivery: &mut Travelling<P>) {
+        let rest = &mut self.rest;
+        rest.config.damage.draw(delivery.size, &mut rest.random.damage, &mut rest.flips);
+        if rest.flips.is_empty() {
+            return;
+        }
+        rest.counters.damaged.add(delivery.size);
+        if let Some(flip) = rest.flip {
+            flip(&mut delivery.payload, &rest.flips);
+        }
     }
 
     pub(super) fn set(&mut self, now: Instant, set: Setting) {
@@ -111,6 +128,7 @@ impl<P: Clone + Send + 'static> Link<P> {
             }
             Setting::Duplicate(p) => self.rest.config.duplicate = p,
             Setting::Reorder(p) => self.rest.config.reorder = p,
+            Setting::Damage(damage) => self.rest.config.damage = damage,
             Setting::Mtu(mtu) => self.rest.config.mtu = mtu,
             Setting::Up => self.rest.up = true,
             Setting::Down => {

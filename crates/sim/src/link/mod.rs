@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! enqueue -> [mtu, down, loss at entry] -> queue -> transmitter (rate) -> [loss on the wire]
-//!         -> duplicate -> delay + jitter (or at once: reorder) -> poll_deliver
+//!         -> duplicate -> [damage] -> delay + jitter (or at once: reorder) -> poll_deliver
 //! ```
 //!
 //! The link is lazy: every call first carries out, in the order of their times, what has happened up
@@ -115,6 +115,9 @@ struct Rest<P> {
     kept: Option<Vec<P>>,
     /// Fates on the wire of the packets that have not left, as far as they were decided when the link was steady.
     decided: VecDeque<bool>,
+    /// How a packet is damaged, and the bits of the last one that was.
+    flip: Option<Flip<P>>,
+    flips: Vec<u32>,
 }
 
 /// What happened to a packet inside a link; see [`Link::record`].
@@ -133,15 +136,24 @@ struct Streams {
     jitter: RandomStream,
     duplicate: RandomStream,
     reorder: RandomStream,
+    damage: RandomStream,
 }
+
+/// Flips these bits of what a packet carries; see [`Link::set_flip`].
+pub type Flip<P> = fn(&mut P, &[u32]);
 
 impl<P: Clone + Send + 'static> Link<P> {
     /// A link called `name`: its random streams are `{name}.loss` (and `{name}.loss2` and so on for further models of
-    /// a series), `{name}.jitter`, `{name}.queue`, `{name}.duplicate` and `{name}.reorder` of `seed`. It starts empty
+    /// a series), `{name}.jitter`, `{name}.queue`, `{name}.duplicate`, `{name}.reorder` and `{name}.damage` of `seed`. It starts empty
     /// and up at [`Instant::ZERO`].
     pub fn new(name: &str, seed: u64, config: LinkConfig) -> Self {
         let stream = |of: &str| RandomStream::named(seed, &format!("{name}.{of}"));
-        let random = Streams { jitter: stream("jitter"), duplicate: stream("duplicate"), reorder: stream("reorder") };
+        let random = Streams {
+            jitter: stream("jitter"),
+            duplicate: stream("duplicate"),
+            reorder: stream("reorder"),
+            damage: stream("damage"),
+        };
         let progress = Progress::new(config.schedule.clone());
         let line = Line { rate: config.mean_rate(), delay: config.delay };
         let rest = Rest {
@@ -160,6 +172,8 @@ impl<P: Clone + Send + 'static> Link<P> {
             notices: None,
             kept: None,
             decided: VecDeque::new(),
+            flip: None,
+            flips: Vec::new(),
         };
         let mut link = Link { steady: Steady::new(&rest.config), rest: Box::new(rest) };
         link.judge();
@@ -181,6 +195,11 @@ impl<P: Clone + Send + 'static> Link<P> {
     /// How a packet is marked, for a queue whose discipline marks.
     pub fn set_mark(&mut self, mark: Mark<P>) {
         self.rest.queue.set_mark(mark);
+    }
+
+    /// How bits of a packet are flipped, on a link that damages packets.
+    pub fn set_flip(&mut self, flip: Flip<P>) {
+        self.rest.flip = Some(flip);
     }
 
     /// From now on keeps what it drops until it is taken.

@@ -1,6 +1,7 @@
 //! Changes of a link with time.
 
 use super::{ConfigError, Jitter};
+use crate::damage::DamageConfig;
 use crate::loss::LossConfig;
 use crate::queue::Limit;
 use anabranch_base::{Duration, Instant, Rate};
@@ -23,6 +24,8 @@ pub enum Setting {
     Duplicate(f64),
     /// Share of packets that skip the delay.
     Reorder(f64),
+    /// How packets are damaged.
+    Damage(DamageConfig),
     /// Largest size taken, in bytes.
     Mtu(Option<u32>),
     /// Cut: what waits or is in transmission is dropped, and all that comes; what is on the way
@@ -36,6 +39,7 @@ impl Setting {
     fn check(&self) -> Result<(), ConfigError> {
         match self {
             Setting::Loss(loss) => loss.check().map_err(ConfigError),
+            Setting::Damage(damage) => damage.check().map_err(ConfigError),
             Setting::Duplicate(p) | Setting::Reorder(p) if !(0.0..=1.0).contains(p) => {
                 Err(ConfigError("duplicate and reorder must lie between 0 and 100 %"))
             }

@@ -6,6 +6,7 @@
 
 use super::arrivals::{Arrivals, Travelling};
 use super::{Link, LinkConfig, Tally};
+use crate::damage::DamageConfig;
 use crate::queue::{Discipline, Packet, Queue};
 use anabranch_base::{Duration, Instant, Rate};
 use std::sync::Arc;
@@ -87,6 +88,7 @@ impl<P> Steady<P> {
             && !config.jitter_reorders
             && config.duplicate == 0.0
             && config.reorder == 0.0
+            && config.damage == DamageConfig::None
             && !config.limit.waiting_only
     }
 

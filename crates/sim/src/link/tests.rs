@@ -351,3 +351,32 @@ proptest! {
         prop_assert_eq!(out, plain);
     }
 }
+
+#[test]
+fn damage_flips_bits_of_what_leaves_and_leaves_other_numbers_alone() {
+    use crate::damage::{DamageConfig, flip};
+    let run = |damage: DamageConfig| {
+        let loss = LossConfig::bernoulli(0.1);
+        let config = LinkConfig { damage, loss, duplicate: 0.1, ..LinkConfig::fixed(None, Duration::from_millis(5)) };
+        let mut link: Link<Vec<u8>> = Link::new("a", 3, config);
+        link.set_flip(|bytes, bits| flip(bytes, bits));
+        let mut out = Vec::new();
+        for i in 0..1_000u64 {
+            link.enqueue(Instant::from_millis(i), 100, vec![(i % 251) as u8; 100]);
+            out.extend(std::iter::from_fn(|| link.poll_deliver(Instant::from_millis(i))));
+        }
+        out.extend(std::iter::from_fn(|| link.poll_deliver(Instant::from_millis(9_999))));
+        (out, link.counters())
+    };
+    let wrong = |bytes: &Vec<u8>| bytes.iter().any(|b| *b != bytes[50] || *b != bytes[0]);
+    let (whole, none) = run(DamageConfig::None);
+    assert_eq!((whole.iter().filter(|b| wrong(b)).count(), none.damaged.packets), (0, 0));
+    let (some, counted) = run(DamageConfig::OneBit { packets: 0.2 });
+    assert_eq!(some.len(), whole.len(), "losses and copies are the others'");
+    let damaged = some.iter().filter(|b| wrong(b)).count() as u64;
+    assert_eq!(damaged, counted.damaged.packets);
+    assert!((150..250).contains(&damaged), "{damaged}");
+    let bits = |a: &Vec<u8>, b: &Vec<u8>| a.iter().zip(b).map(|(x, y)| (x ^ y).count_ones()).sum::<u32>();
+    assert!(some.iter().zip(&whole).all(|(a, b)| bits(a, b) <= 1));
+    assert_eq!((counted.dropped_loss, counted.duplicated), (none.dropped_loss, none.duplicated));
+}

@@ -4,6 +4,7 @@ use super::units::{self, ValueError};
 use super::words::{self, Cursor, canonical};
 use super::{ParseError, loss, queue};
 use crate::Direction;
+use crate::damage::DamageConfig;
 use crate::link::{Change, Jitter, LinkConfig, LossPoint, Schedule, Setting};
 use crate::queue::Limit;
 use anabranch_base::Duration;
@@ -267,6 +268,7 @@ impl<'g> LinkReader<'g> {
             })],
             "duplicate" => vec![Setting::Duplicate(words.read(word, "a share such as 1%", units::share)?)],
             "reorder" => vec![Setting::Reorder(words.read(word, "a share such as 5%", units::share)?)],
+            "corrupt" => vec![Setting::Damage(damage(words)?)],
             "down" | "cut" => vec![Setting::Down],
             "up" | "restore" => vec![Setting::Up],
             _ => return Err(words::unknown(word, self.guest.words())),
@@ -347,9 +349,30 @@ fn initial(draft: &mut Draft, set: Setting) {
         Setting::Limit(limit) => draft.config.limit = limit,
         Setting::Duplicate(p) => draft.config.duplicate = p,
         Setting::Reorder(p) => draft.config.reorder = p,
+        Setting::Damage(damage) => draft.config.damage = damage,
         Setting::Mtu(mtu) => draft.config.mtu = mtu,
         set @ (Setting::Down | Setting::Up) => draft.changes.push(Change { at: Duration::ZERO, set }),
     }
+}
+
+/// `corrupt 1%`, `corrupt bits 1e-6`, `corrupt blocks`, `corrupt blocks 3% 5%`, `corrupt none`.
+fn damage(words: &mut Cursor<'_>) -> Result<DamageConfig, ParseError> {
+    Ok(match words.value("corrupt", "a share of the packets such as 0.1%, `bits`, `blocks` or `none`")? {
+        "none" => DamageConfig::None,
+        "bits" => DamageConfig::Bits { rate: words.read("corrupt bits", "a bit-error rate such as 1e-6", bit_rate)? },
+        "blocks" if words.peek().is_some_and(|w| w.starts_with(|c: char| c.is_ascii_digit())) => DamageConfig::Blocks {
+            packets: words.read("corrupt blocks", "a share of the packets such as 3%", units::share)?,
+            blocks: words.read("corrupt blocks", "behind it a share of their blocks such as 5%", units::share)?,
+        },
+        "blocks" => DamageConfig::BECKE,
+        share => DamageConfig::OneBit { packets: units::share(share).map_err(|e| e.of("corrupt"))? },
+    })
+}
+
+/// A share of the bits: a plain number, as bit-error rates are written.
+fn bit_rate(text: &str) -> Result<f64, ValueError> {
+    let rate = text.parse::<f64>().ok().filter(|r| (0.0..=1.0).contains(r));
+    rate.ok_or_else(|| ValueError::needs("a number from 0 to 1 such as 1e-6", text))
 }
 
 /// `delay 30ms`, `delay 30ms 4ms`, `delay 30ms 4ms distribution normal`.

@@ -19,6 +19,7 @@ pub const LINK_WORDS: &[&str] = &[
     "mtu",
     "duplicate",
     "reorder",
+    "corrupt",
     "down",
     "up",
     "cut",
@@ -27,7 +28,7 @@ pub const LINK_WORDS: &[&str] = &[
     "every",
 ];
 /// Words of netem that have no meaning here.
-const UNSUPPORTED: &[&str] = &["corrupt", "gap", "slot", "ecn", "seed"];
+const UNSUPPORTED: &[&str] = &["gap", "slot", "ecn", "seed"];
 
 /// Is this, with or without the prefix of a direction, a word of the grammar, or one of `guests`?
 pub fn is_word(word: &str, guests: &[&str]) -> bool {
@@ -138,6 +139,7 @@ pub fn words_of_values(word: &str) -> &'static [&'static str] {
         "loss" => &["burst", "none", "random", "gemodel", "timed", "pattern", "outages", "packets", "and"],
         "delay" | "jitter" => &["distribution", "normal", "uniform", "exponential"],
         "limit" | "limit-bytes" => &["waiting"],
+        "corrupt" => &["bits", "blocks", "none"],
         _ => &[],
     }
 }

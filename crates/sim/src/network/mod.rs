@@ -13,7 +13,7 @@ mod wakes;
 
 pub use agent::{Agent, Context, Peer};
 pub use observer::{Event, Observer, Place, What};
-pub use packet::{Body, Ecn, Packet, Parcel};
+pub use packet::{Body, Damaged, Ecn, Packet, Parcel};
 
 use crate::Direction;
 use crate::link::{Link, Put};
@@ -89,6 +89,8 @@ enum End {
 struct Slot<X> {
     agent: Box<dyn Agent<X>>,
     started: bool,
+    /// Damaged packets for it that were dropped.
+    rejected: u64,
     /// The wake-up that is in the queue.
     wake: Instant,
 }
@@ -128,6 +130,7 @@ impl<X: Clone + Send + 'static> Network<X> {
                 let mut link = Link::new(&format!("{}.{way}", c.name), seed, config.clone());
                 link.keep_dropped();
                 link.set_mark(Parcel::mark);
+                link.set_flip(Parcel::flip);
                 link.share_terms(&mut terms);
                 let end = routes.row(to).map_or(End::Host(Address(u32::MAX)), End::Router);
                 links.push(Line { wake: Instant::FAR, to, end, link });
@@ -185,7 +188,7 @@ impl<X: Clone + Send + 'static> Network<X> {
     /// Puts an agent on the network; it starts at `start`. Its id is [`next_id`](Self::next_id) from before the call.
     pub fn add(&mut self, agent: Box<dyn Agent<X>>, start: Instant) -> AgentId {
         let (id, start) = (self.next_id(), start.max(self.now));
-        self.agents.push(Slot { agent, started: false, wake: start });
+        self.agents.push(Slot { agent, started: false, rejected: 0, wake: start });
         self.events.push(start, Wake::Agent(id).number());
         id
     }
@@ -214,6 +217,11 @@ impl<X: Clone + Send + 'static> Network<X> {
     /// How many links there are: two for each cable.
     pub fn links(&self) -> usize {
         self.links.len()
+    }
+
+    /// Damaged packets for an agent of one of this crate's transports that were dropped at its host.
+    pub fn rejected(&self, agent: AgentId) -> u64 {
+        self.agents.get(agent.0 as usize).map_or(0, |s| s.rejected)
     }
 
     /// The time.
@@ -329,6 +337,15 @@ impl<X: Clone + Send + 'static> Network<X> {
 
     #[inline]
     fn receive(&mut self, at: NodeId, mut parcel: Parcel<X>) {
+        // What this crate's own transports carry has checksums, which a damaged packet does not pass; a transport outside
+        // tests its own.
+        let rejects = |p: &&Packet<X>| matches!(&p.body, Body::Damaged(d) if !matches!(d.body, Body::Other(_)));
+        if let Some(to) = parcel.packet().filter(rejects).map(|p| p.to) {
+            self.agents.get_mut(to.0 as usize).into_iter().for_each(|s| s.rejected += 1);
+            self.tell(Place::Node(at), What::Rejected, &parcel);
+            parcel.empty(&mut self.spare);
+            return;
+        }
         self.tell(Place::Node(at), What::Received, &parcel);
         if let Some(packet) = parcel.packet_mut() {
             self.call(packet.to, |agent, cx| agent.receive(cx, packet));

@@ -30,6 +30,8 @@ pub enum What {
     Arrived,
     /// It reached its agent on this host.
     Received,
+    /// Its host dropped it, because it is damaged and a checksum says so.
+    Rejected,
     /// No way leads on from this node, or no such agent is here.
     Lost,
 }

@@ -54,6 +54,27 @@ pub enum Body<X> {
     Tcp(Segment),
     /// A packet of a transport outside this crate.
     Other(X),
+    /// What a link has damaged; in a box of its own, since it is rare and packets are to stay small.
+    Damaged(Box<Damaged<X>>),
+}
+
+/// A body that is not what it was.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Damaged<X> {
+    /// What it was.
+    pub body: Body<X>,
+    /// Bits that links have flipped, from the IP header's first on, each once.
+    pub flips: Vec<u32>,
+}
+
+impl<X> Body<X> {
+    /// What was sent, and the bits of the packet that are wrong.
+    pub fn as_sent(&self) -> (&Body<X>, &[u32]) {
+        match self {
+            Body::Damaged(d) => (&d.body, &d.flips),
+            whole => (whole, &[]),
+        }
+    }
 }
 
 impl<X> Packet<X> {
@@ -90,6 +111,23 @@ impl<X> Parcel<X> {
     pub(super) fn mark(&mut self) -> bool {
         let able = self.packet_mut().filter(|p| p.ecn != Ecn::No);
         able.map(|p| p.ecn = Ecn::Marked).is_some()
+    }
+
+    /// Notes what a link has damaged. A bit that is flipped twice is right again.
+    pub(super) fn flip(&mut self, flips: &[u32]) {
+        let Some(packet) = self.packet_mut() else { return };
+        let nothing = Body::Datagram { number: 0, sent: Instant::ZERO, header: 0 };
+        let mut damaged = match core::mem::replace(&mut packet.body, nothing) {
+            Body::Damaged(damaged) => damaged,
+            body => Box::new(Damaged { body, flips: Vec::new() }),
+        };
+        for bit in flips {
+            match damaged.flips.iter().position(|b| b == bit) {
+                Some(again) => drop(damaged.flips.swap_remove(again)),
+                None => damaged.flips.push(*bit),
+            }
+        }
+        packet.body = if damaged.flips.is_empty() { damaged.body } else { Body::Damaged(damaged) };
     }
 
     #[inline]

@@ -266,3 +266,36 @@ fn a_packet_fits_a_line_of_a_cache_and_a_link_two() {
     assert!(core::mem::size_of::<super::Line<()>>() <= 128, "{}", core::mem::size_of::<super::Line<()>>());
     assert!(core::mem::size_of::<Packet<()>>() <= 64, "{}", core::mem::size_of::<Packet<()>>());
 }
+
+#[test]
+fn hosts_drop_damaged_packets_of_this_crates_transports() {
+    let damage = crate::DamageConfig::OneBit { packets: 0.1 };
+    let damaging = LinkConfig { damage, ..line(5) };
+    let mut t = Topology::new();
+    let (a, b) = (t.host("a"), t.host("b"));
+    t.cable("wire", a, b, damaging, line(5));
+    let mut n = Network::<()>::new(&t, 1).unwrap();
+    let (from, to) = (n.addresses(a)[0], n.addresses(b)[0]);
+    let sink = n.add(Box::new(DatagramSink::new()), Instant::ZERO);
+    n.add(Box::new(cbr(from, Peer { address: to, agent: sink })), Instant::ZERO);
+    n.run_until(Instant::from_millis(10_000));
+    let link = n.link(LinkId(0)).unwrap().counters();
+    let got = n.agent::<DatagramSink>(sink).unwrap().counters().received.packets;
+    assert!((800..1_200).contains(&link.damaged.packets), "{link:?}");
+    assert_eq!(n.rejected(sink), link.damaged.packets);
+    assert_eq!(got + n.rejected(sink), link.delivered.packets);
+}
+
+#[test]
+fn a_bit_that_is_flipped_twice_is_right_again() {
+    let body = Body::Datagram { number: 7, sent: Instant::ZERO, header: 28 };
+    let peer = Peer { address: Address(1), agent: AgentId(0) };
+    let packet = Packet::<()>::new(Address(0), peer, 100, body.clone());
+    let mut parcel = Parcel::of(packet, &mut Vec::new());
+    parcel.flip(&[3, 9]);
+    parcel.flip(&[9, 20]);
+    let (sent, flips) = parcel.packet().unwrap().body.as_sent();
+    assert_eq!((sent, flips), (&body, &[3, 20][..]));
+    parcel.flip(&[20, 3]);
+    assert_eq!(parcel.packet().unwrap().body, body);
+}
