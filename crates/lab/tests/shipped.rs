@@ -54,8 +54,8 @@ fn compare(name: &str, experiments: &[Experiment]) {
 #[test]
 fn shipped_experiments_deliver_what_they_did() {
     // What `weather` and `encoder` deliver changes with each improvement of the profiles; they have bounds in place of
-    // fingerprints.
-    for shipped in SHIPPED.iter().filter(|s| !["weather", "encoder"].contains(&s.name)) {
+    // fingerprints. So does most of `confluent-scheduling`, which is by profile `live`.
+    for shipped in SHIPPED.iter().filter(|s| !["weather", "encoder", "confluent-scheduling"].contains(&s.name)) {
         let e = Experiment::shipped(shipped.name).expect("shipped").expect("no mistakes");
         assert_eq!(e.name, shipped.name);
         compare(shipped.name, &[e]);

@@ -143,21 +143,22 @@ impl Arrival {
     }
     /// Under overload what is oldest could be in time over the fastest path alone, and all others would have nothing
     /// to send. What waits behind it has more time: it goes as soon as a path that could carry fresh messages in time
-    /// would be late with it. Not so what others depend on.
+    /// would be late with it. Not so what others depend on, and not where the paths that it can still take carry all
+    /// that is offered: there a burst only waits for its turn.
     fn keeps_paths_idle(&self, cx: &AssocView<'_>, c: &ChunkView, deadline: Instant) -> bool {
-        let most = longest_flight(c, deadline);
         let waits = cx.unsent >= c.len * BACKLOG;
-        c.class >= 2
-            && c.group_unsent == 0
-            && c.transmissions == 0
-            && waits
-            && cx.active().any(|p| {
-                let forecast = Forecast::of(cx.now, p);
-                let useful = forecast.flight + uncertainty(cx.now, p, self.risk) <= most;
-                // Schedulers want time to spare on a path that is not the fastest.
-                let spare = SPARE + uncertainty(cx.now, p, self.risk) * 2;
-                useful && self.over(cx, c, p, Duration::ZERO).is_some_and(|there| there + spare > deadline)
-            })
+        if c.class < 2 || c.group_unsent > 0 || c.transmissions > 0 || !waits {
+            return false;
+        }
+        let (most, mut idle, mut carried) = (longest_flight(c, deadline), false, 0);
+        for p in cx.active() {
+            let risk = uncertainty(cx.now, p, self.risk);
+            // Schedulers want time to spare on a path that is not the fastest.
+            let late = self.over(cx, c, p, Duration::ZERO).is_some_and(|there| there + SPARE + risk * 2 > deadline);
+            idle |= late && Forecast::of(cx.now, p).flight + risk <= most;
+            carried += if late { 0 } else { rate(p).bytes_per_sec() };
+        }
+        idle && cx.class_rates.iter().map(|r| r.bytes_per_sec()).sum::<u64>() > carried
     }
 }
 
@@ -247,6 +248,23 @@ mod tests {
         assert!(!at(&mut s, 500, &policy()));
         s.chunks[0].transmissions = 1;
         assert!(at(&mut s, 500, &policy()), "fresh data, not repetitions");
+    }
+
+    #[test]
+    fn under_overload_the_oldest_leave_the_slow_path_what_it_can_carry() {
+        let mut s = scene();
+        let p = policy();
+        (s.chunks[0].class, s.unsent) = (2, 20_000);
+        let mut gives_up = |s: &mut Scene, offered: u64, left: u64| {
+            s.class_rates[2] = Rate::from_bytes_per_sec(offered);
+            (s.chunks[0].queued_at, s.chunks[0].deadline) = (s.now - ms(300 - left), Some(s.now + ms(left)));
+            p.give_up(&s.cx(), &s.chunks[0]).is_some()
+        };
+        assert!(gives_up(&mut s, 1_500_000, 120), "the path of 100 ms would be late, the other carries 1 MB a second");
+        assert!(!gives_up(&mut s, 1_500_000, 140), "either path is in time");
+        assert!(!gives_up(&mut s, 900_000, 120), "a burst: the fast path carries all that is offered");
+        s.unsent = 2_000;
+        assert!(!gives_up(&mut s, 1_500_000, 120), "nothing waits");
     }
 
     #[test]
