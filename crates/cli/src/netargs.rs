@@ -3,7 +3,8 @@
 use crate::exit::Failure;
 use crate::units;
 use crate::uri::{self, PeerUri};
-use anabranch_net::{AssocConfig, Constants, Local, PathMtuDiscovery, PathSpec, Profile, Transport};
+use anabranch_media::MediaHint;
+use anabranch_net::{AssocConfig, Constants, Local, OwnParameter, PathMtuDiscovery, PathSpec, Profile, Transport};
 use anabranch_policy::Hook;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -34,6 +35,20 @@ fn mtu(text: &str) -> Result<Mtu, String> {
     }
 }
 
+/// Type of the parameter that carries the media hint; none says and reads nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MediaHintType(pub Option<u16>);
+
+fn media_hint(text: &str) -> Result<MediaHintType, String> {
+    if text == "none" {
+        return Ok(MediaHintType(None));
+    }
+    let digits = text.strip_prefix("0x").map_or_else(|| text.parse().ok(), |hex| u16::from_str_radix(hex, 16).ok());
+    let kind = digits.filter(|kind| OwnParameter::KINDS.contains(kind));
+    kind.map(|kind| MediaHintType(Some(kind)))
+        .ok_or_else(|| format!("{text} is no type of a parameter that others skip; write 0x8000 to 0xbfff, or none"))
+}
+
 /// Policies and limits.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Transport")]
@@ -57,6 +72,13 @@ pub struct PolicyArgs {
     /// 1200 bytes of SCTP and less on no path
     #[arg(long, value_name = "BYTES|auto|none", value_parser = mtu)]
     pub mtu: Option<Mtu>,
+    /// Type of the parameter in the handshake by which `send --profile media` says that it sends a film, and by which
+    /// others read it; 0x8000 to 0xbfff, or none
+    #[arg(long, value_name = "TYPE|none", default_value = "0xbf43", value_parser = media_hint)]
+    pub media_hint: MediaHintType,
+    /// What is sent is a film, as far as is known.
+    #[arg(skip)]
+    pub sends_film: bool,
     /// Flags from a TOML file, by their names without dashes in front; what the command line names wins. SIGHUP reads
     /// its paths anew
     #[arg(long, value_name = "FILE")]
@@ -122,6 +144,12 @@ impl PolicyArgs {
             Some(Mtu::None) => None,
             Some(Mtu::UpTo(m)) => Some(PathMtuDiscovery::up_to(usize::from(m) - HEADERS)),
         };
+        if let Some(kind) = self.media_hint.0 {
+            let film = self.sends_film && config.profile.name() == "media";
+            let hint = OwnParameter { kind, value: film.then(|| MediaHint::mpeg().encode().to_vec().into()) };
+            config.extensions.own_parameters = vec![hint];
+            config.check().map_err(Failure::usage)?;
+        }
         Ok(config)
     }
 }
@@ -169,6 +197,8 @@ mod tests {
             transport: None,
             list_addresses: false,
             mtu: None,
+            media_hint: MediaHintType(Some(MediaHint::PARAMETER)),
+            sends_film: false,
             config: None,
             peer_timeout: Duration::from_secs(10),
             pcap: None,
@@ -186,6 +216,29 @@ mod tests {
         for bad in [args(Some("nope"), None, &[]), args(None, Some("nope"), &[]), args(None, None, &["window"])] {
             assert!(matches!(bad.profile(&uri), Err(Failure::Usage(_))));
         }
+    }
+
+    /// The hint is said by who sends a film with profile `media`; everyone else repeats it, or with `none` leaves it out.
+    #[test]
+    fn the_media_hint_goes_with_its_profile() {
+        let uri = PeerUri::parse("h").unwrap();
+        let own = |a: PolicyArgs| a.association(&uri).unwrap().extensions.own_parameters;
+        let film = |profile, film| PolicyArgs { sends_film: film, ..args(Some(profile), None, &[]) };
+        let hint = OwnParameter::said(0xbf43, vec![1, 3, 0, 1, 2]);
+        assert_eq!(own(film("media", true)), [hint]);
+        for other in [film("media", false), film("live", true)] {
+            assert_eq!(own(other), [OwnParameter::known(0xbf43)]);
+        }
+        assert_eq!(own(PolicyArgs { media_hint: MediaHintType(None), ..film("media", true) }), []);
+        let own_type = PolicyArgs { media_hint: media_hint("0x9123").unwrap(), ..film("live", false) };
+        assert_eq!(own(own_type), [OwnParameter::known(0x9123)]);
+        assert_eq!(media_hint("36867").unwrap(), MediaHintType(Some(0x9003)));
+        for bad in ["", "x", "0xc000", "0x7fff", "99999"] {
+            assert!(media_hint(bad).unwrap_err().contains("write 0x8000 to 0xbfff"), "{bad}");
+        }
+        // One that has a meaning already.
+        let taken = PolicyArgs { media_hint: media_hint("0x8008").unwrap(), ..film("live", false) };
+        assert!(matches!(taken.association(&uri), Err(Failure::Usage(_))));
     }
 
     /// One set of defaults: what is named here is all that the program has of its own.

@@ -5,6 +5,7 @@ use crate::monitor::lock;
 use crate::netargs::{PathArgs, PolicyArgs};
 use crate::session::{CONTROL_STREAM, Control, StreamName, ppid};
 use crate::uri::{self, PeerUri};
+use anabranch_media::MediaHint;
 use anabranch_net::{
     ClientConfig, CloseReason, ConnectOptions, Connection, ConnectionStats, Endpoint, Error, ErrorKind, Events, IpNet,
     Local, Message, PathSpec, SendError, SendOptions, ServerConfig, StreamId, Transport, UsableRate, WeakEndpoint,
@@ -305,6 +306,16 @@ impl Link {
     /// See [`Connection::max_payload`].
     pub fn max_payload(&self) -> usize {
         self.connection.max_payload()
+    }
+
+    /// See [`Connection::streams`].
+    pub fn streams(&self) -> (u16, u16) {
+        self.connection.streams()
+    }
+
+    /// What the peer said of its payload as the association began, or repeated of ours.
+    pub fn media_hint(&self, kind: Option<u16>) -> Option<MediaHint> {
+        MediaHint::decode(&self.connection.peer_parameter(kind?)?)
     }
 
     /// See [`Connection::warm_up`].

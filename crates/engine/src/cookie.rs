@@ -6,6 +6,7 @@
 
 pub use crate::auth::PeerAuth;
 use crate::auth::RANDOM_LEN;
+use crate::config::OwnParameter;
 use crate::mac::Key;
 use crate::path::LocalId;
 use anabranch_base::{Duration, Entropy, Instant, Tsn};
@@ -20,7 +21,7 @@ pub const MAX_LISTED: usize = 15;
 /// Bytes of the MAC.
 const MAC_LEN: usize = 32;
 /// No cookie of ours is longer, bytes: a forged one costs the MAC of so much at most.
-const MAX_LEN: usize = 768;
+const MAX_LEN: usize = 848;
 /// How long a secret seals cookies; for as long again it still opens them (RFC 9260 §5.1.3: hourly).
 const ROTATION: Duration = Duration::from_secs(3_600);
 /// In place of the length of CHUNKS: the parameter was not sent.
@@ -69,8 +70,6 @@ features! {
     packet_count = 8,
     /// Ours: parity is taken, and what is restored from it reported.
     parity = 9,
-    /// Ours: the media hint.
-    media_hint = 10,
     /// Partial reliability with I-DATA (RFC 8260 §2.3).
     i_forward_tsn = 11,
     /// Our INIT ACK said that we take packets without a checksum (RFC 9653 §5.3).
@@ -124,6 +123,8 @@ pub struct Cookie {
     pub peer_auth: Option<PeerAuth>,
     /// Adaptation code point of the INIT (RFC 5061 §4.2.6).
     pub adaptation: Option<u32>,
+    /// What the INIT said by parameters of our user's own; at most [`OwnParameter::MOST`].
+    pub own: Vec<OwnParameter>,
 }
 
 /// Why a cookie is not accepted.
@@ -234,6 +235,19 @@ impl<'a> Reader<'a> {
             .collect()
     }
 
+    fn own(&mut self) -> Option<Vec<OwnParameter>> {
+        let n = usize::from(self.u8()?);
+        if n == 0 || n > OwnParameter::MOST {
+            return None;
+        }
+        (0..n)
+            .map(|_| {
+                let (kind, len) = (self.u16()?, usize::from(self.u8()?));
+                Some(OwnParameter::said(kind, self.slice(len)?.to_vec()))
+            })
+            .collect()
+    }
+
     fn peer_auth(&mut self) -> Option<PeerAuth> {
         let random = self.bytes::<RANDOM_LEN>()?;
         let chunks = match self.u16()? {
@@ -262,7 +276,8 @@ impl Cookie {
         listed.iter().for_each(|a| put_ip(out, *a));
         let random = self.local_random != [0; RANDOM_LEN];
         let adaptation = u8::from(self.adaptation.is_some()) << 2;
-        out.push(u8::from(random) | u8::from(self.peer_auth.is_some()) << 1 | adaptation);
+        let own = u8::from(!self.own.is_empty()) << 3;
+        out.push(u8::from(random) | u8::from(self.peer_auth.is_some()) << 1 | adaptation | own);
         if random {
             out.extend_from_slice(&self.local_random);
         }
@@ -276,6 +291,16 @@ impl Cookie {
             out.extend_from_slice(peer.hmacs());
         }
         out.extend(self.adaptation.into_iter().flat_map(u32::to_be_bytes));
+        if !self.own.is_empty() {
+            // Both numbers are bounded where they are read: MOST and MAX_LEN.
+            out.push(self.own.len() as u8);
+        }
+        for OwnParameter { kind, value } in &self.own {
+            let value = value.as_deref().unwrap_or_default();
+            out.extend_from_slice(&kind.to_be_bytes());
+            out.push(value.len() as u8);
+            out.extend_from_slice(value);
+        }
     }
 
     fn decode(bytes: &[u8]) -> Option<Cookie> {
@@ -301,6 +326,7 @@ impl Cookie {
             local_random: [0; RANDOM_LEN],
             peer_auth: None,
             adaptation: None,
+            own: Vec::new(),
         };
         let present = r.u8()?;
         if present & 1 != 0 {
@@ -312,7 +338,10 @@ impl Cookie {
         if present & 4 != 0 {
             cookie.adaptation = Some(r.u32()?);
         }
-        (r.0.is_empty() && present <= 7).then_some(cookie)
+        if present & 8 != 0 {
+            cookie.own = r.own()?;
+        }
+        (r.0.is_empty() && present <= 15).then_some(cookie)
     }
 }
 
@@ -372,7 +401,7 @@ impl CookieJar {
     }
 
     /// Appends the sealed cookie: about 100 bytes, 170 with AUTH, 5 or 17 more for each address the peer lists;
-    /// never above 768.
+    /// never above 848.
     pub fn seal(&self, cookie: &Cookie, out: &mut Vec<u8>) {
         let start = out.len();
         out.extend_from_slice(&[VERSION, self.current.number]);

@@ -32,6 +32,7 @@ fn cookie() -> Cookie {
         local_random: [3; 32],
         peer_auth: Some(peer_auth(Some(&[0xc1, 0x80]))),
         adaptation: None,
+        own: vec![],
     }
 }
 
@@ -52,6 +53,8 @@ fn what_is_sealed_opens_again() {
         plain.clone(),
         Cookie { adaptation: Some(7), ..cookie() },
         Cookie { adaptation: Some(u32::MAX), ..plain.clone() },
+        Cookie { own: vec![OwnParameter::said(0xbf43, vec![1, 3, 0, 1, 2])], ..plain.clone() },
+        Cookie { own: vec![OwnParameter::said(0x8fff, vec![])], adaptation: Some(1), ..cookie() },
         Cookie { local_tie: 1, peer_tie: u32::MAX, ..plain.clone() },
         Cookie { remote: "[2001:db8::1]:1".parse().unwrap(), ..plain.clone() },
         Cookie { remote: SocketAddrV6::new("fe80::1".parse().unwrap(), 5, 6, 7).into(), ..plain.clone() },
@@ -65,6 +68,8 @@ fn what_is_sealed_opens_again() {
             remote: SocketAddrV6::new("fe80::1".parse().unwrap(), 5, 6, 7).into(),
             peer_auth: PeerAuth::new(&[9; 32], &[7; 256][..], &[0, 3].repeat(32)),
             listed: vec![ip6; MAX_LISTED],
+            adaptation: Some(1),
+            own: vec![OwnParameter::said(0xbf43, vec![9; OwnParameter::MAX_LEN]); OwnParameter::MOST],
             ..cookie()
         },
     ];
@@ -154,11 +159,11 @@ fn debug_output_shows_no_secret() {
 
 #[test]
 fn feature_bits() {
-    let f = Features { forward_tsn: true, media_hint: true, ..Features::default() };
-    assert_eq!(f.to_bits(), 0x401);
-    assert_eq!(Features::from_bits(0x401), Some(f));
-    assert_eq!(Features::from_bits(0x8000), None);
-    for bit in 0..15 {
+    let f = Features { forward_tsn: true, i_forward_tsn: true, ..Features::default() };
+    assert_eq!(f.to_bits(), 0x801);
+    assert_eq!(Features::from_bits(0x801), Some(f));
+    assert_eq!((Features::from_bits(0x8000), Features::from_bits(0x400)), (None, None));
+    for bit in (0..15).filter(|b| *b != 10) {
         assert_eq!(Features::from_bits(1 << bit).map(Features::to_bits), Some(1 << bit));
     }
 }
@@ -190,7 +195,7 @@ proptest! {
     }
 
     #[test]
-    fn any_numbers_survive(n: [u32; 7], s: [u16; 4], bits in 0u16..0x800, at: u64, life: u64, ip: [u8; 4], port: u16) {
+    fn any_numbers_survive(n: [u32; 7], s: [u16; 4], bits in 0u16..0x400, at: u64, life: u64, ip: [u8; 4], port: u16) {
         let jar = CookieJar::new(&mut entropy(), Instant::ZERO);
         let c = Cookie {
             created: Instant::from_nanos(at),

@@ -75,6 +75,14 @@ pub enum Event {
         /// Its code point.
         code: u32,
     },
+    /// What the peer said, or repeated, by a parameter that is in our list of
+    /// [`own_parameters`](crate::config::Extensions::own_parameters).
+    PeerParameter {
+        /// Type of the parameter.
+        kind: u16,
+        /// Its value, at most [`MAX_LEN`](crate::OwnParameter::MAX_LEN) bytes.
+        value: bytes::Bytes,
+    },
     /// The peer lost its memory and began anew: the association goes on from its beginning, with new paths. What was
     /// sent and not acknowledged may be lost (RFC 9260 §5.2.4 A).
     Restarted,

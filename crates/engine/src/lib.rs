@@ -68,7 +68,7 @@ pub mod work;
 pub use association::{
     AddressError, Agreed, Association, AuthKeyError, Phase, ReconfigError, SendError, Stage, TimerReason, Undelivered,
 };
-pub use config::{AssocConfig, AuthConfig, Constants, EndpointConfig, ListedAddress};
+pub use config::{AssocConfig, AuthConfig, Constants, EndpointConfig, ListedAddress, OwnParameter};
 pub use endpoint::{AssocId, AssocMut, ConnectError, Endpoint};
 pub use event::{CloseReason, Event, PathReason};
 pub use message::{Message, Part, Payload, SendOptions};

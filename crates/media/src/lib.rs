@@ -42,6 +42,7 @@ mod class;
 pub mod classify;
 pub mod gate;
 mod header;
+mod hint;
 pub mod looping;
 pub mod pacing;
 mod packetiser;
@@ -55,6 +56,7 @@ pub mod ts;
 
 pub use class::Class;
 pub use header::{HEADER_LEN, HeaderError, MediaHeader, PARTS_MAX};
+pub use hint::MediaHint;
 pub use packetiser::{OutMessage, Packetiser, PacketiserConfig, PacketiserStats, StreamEnd};
 pub use playout::{
     ClockMode, FrameCounts, FrameOutcome, Inserted, PlayoutBuffer, PlayoutConfig, PlayoutItem, PlayoutStats, StartAt,

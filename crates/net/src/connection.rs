@@ -264,6 +264,20 @@ impl Connection {
         core.engine.association(self.inner.id).map_or(0, |a| a.max_payload())
     }
 
+    /// What the peer said by the parameter `kind` of our list of own parameters
+    /// ([`Extensions::own_parameters`](anabranch_engine::config::Extensions::own_parameters)), or repeated; none when it said
+    /// nothing, before the handshake, and when the connection is over.
+    pub fn peer_parameter(&self, kind: u16) -> Option<Vec<u8>> {
+        let core = self.inner.shared.lock();
+        core.engine.association(self.inner.id).and_then(|a| a.peer_parameter(kind)).map(<[u8]>::to_vec)
+    }
+
+    /// Streams that we send on, and that the peer does; none when it is over.
+    pub fn streams(&self) -> (u16, u16) {
+        let core = self.inner.shared.lock();
+        core.engine.association(self.inner.id).map_or((0, 0), |a| a.streams())
+    }
+
     /// Waits until [`rate`](Self::rate) is another one than `last`, which was answered before (or is
     /// `UsableRate::default()`); none once the connection is over. Changes are at least 100 ms apart.
     pub async fn rate_changed(&self, last: UsableRate) -> Option<UsableRate> {

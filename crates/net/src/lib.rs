@@ -115,7 +115,8 @@ pub use stats::{ConnectionStats, DriverStats, PathReport};
 pub use anabranch_base::{Duration, Instant, PathId, Rate, StreamId};
 pub use anabranch_engine::{
     AbandonedCount, AbandonedStats, AddressError, AssocConfig, AssocStats, CloseReason, Constants, Event, Message,
-    Part, PathCounters, PathMtuDiscovery, PathReason, PathStats, Payload, ReconfigError, SendOptions, UsableRate,
+    OwnParameter, Part, PathCounters, PathMtuDiscovery, PathReason, PathStats, Payload, ReconfigError, SendOptions,
+    UsableRate,
 };
 pub use anabranch_policy::registry::Profile;
 pub use anabranch_policy::view::PathState;

@@ -2,7 +2,9 @@
 
 mod common;
 
-use anabranch_net::{CloseReason, Connection, PathState, SendOptions};
+use anabranch_net::{
+    CloseReason, ConnectOptions, Connection, Endpoint, OwnParameter, PathState, SendOptions, ServerConfig,
+};
 use bytes::Bytes;
 use common::{Pair, bytes, has_ipv6, pair, within};
 use std::time::Duration;
@@ -139,4 +141,27 @@ async fn a_program_may_look_in_place_of_waiting() {
     within(5, ticks).await;
     assert_eq!(heard[0].payload.pieces().next().map(|p| &p[..]), Some(&b"here I am"[..]));
     assert!(players.len() == 1 && server.try_accept().is_none());
+}
+
+/// Parameters of one's own reach the peer with the handshake, and come back from one that knows them.
+#[tokio::test]
+async fn each_side_hears_what_the_other_says_as_they_meet() {
+    const KIND: u16 = 0xbf43;
+    let with = |list: &[OwnParameter]| {
+        let mut c = common::config("media");
+        c.extensions.own_parameters = list.to_vec();
+        c
+    };
+    let listen = "127.0.0.1:0".parse().unwrap();
+    let server = Endpoint::server(ServerConfig::new(listen, with(&[OwnParameter::known(KIND)]))).expect("a server");
+    let ours = with(&[OwnParameter::said(KIND, vec![1, 3, 0, 1, 2])]);
+    let client = common::client();
+    let options = ConnectOptions::new(server.listening()[0], ours);
+    let (near, far) = within(10, async { tokio::join!(client.connect(options), server.accept()) }).await;
+    let (near, far) = (near.expect("connected"), far.expect("accepted"));
+    for c in [&near, &far] {
+        assert_eq!(c.peer_parameter(KIND), Some(vec![1, 3, 0, 1, 2]));
+        assert_eq!(c.peer_parameter(KIND + 1), None);
+        assert!(c.streams().0 >= 5, "{:?}", c.streams());
+    }
 }

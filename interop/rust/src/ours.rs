@@ -4,7 +4,7 @@ use crate::content::PPID;
 use crate::peer::{Note, Outgoing, Peer, Setup};
 use anabranch_base::{Instant, RandomStream, StreamId};
 use anabranch_engine::{
-    AssocConfig, AssocId, AssocMut, Endpoint, EndpointConfig, Event, LocalId, SendOptions, Transmit,
+    AssocConfig, AssocId, AssocMut, Endpoint, EndpointConfig, Event, LocalId, OwnParameter, SendOptions, Transmit,
 };
 use anabranch_policy::registry::Profile;
 use anabranch_wire::Verify;
@@ -35,6 +35,8 @@ impl Ours {
         c.extensions.error_detection = setup.zero_checksum.then_some(DTLS);
         c.limits.receive_buffer = setup.receive_buffer;
         c.extensions.stream_reconfiguration = true;
+        // The media hint: strangers skip it without a word in INIT, and those here do so in every test.
+        c.extensions.own_parameters = vec![OwnParameter::said(0xbf43, vec![1, 3, 0, 1, 2])];
         c
     }
 

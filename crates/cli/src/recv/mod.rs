@@ -124,6 +124,7 @@ pub async fn run(args: RecvArgs) -> Outcome {
         latency: args.latency.or(at.latency),
         interval: args.stats.stats_interval,
         peer_timeout: args.policies.peer_timeout,
+        media_hint: args.policies.media_hint.0,
     };
     let after = After { once: args.once, goes_on: args.keep || uri.is_live() || rules.places > 1 };
     let outcome = serve(&wish, after, &interrupt, &mut guests, &mut sinks, &reporter).await;

@@ -40,6 +40,8 @@ pub(super) struct Wish {
     pub latency: Option<Duration>,
     pub interval: Duration,
     pub peer_timeout: Duration,
+    /// Type of the parameter that carries the media hint.
+    pub media_hint: Option<u16>,
 }
 
 /// How receiving ended.
@@ -110,6 +112,9 @@ pub(super) async fn run(guest: Guest, wish: Wish, interrupt: Interrupt, slot: Sl
         reporter.begin("recv", mode.name(), peer.clone(), latency.as_millis() as u64);
     }
     tracing::info!("{peer}: {} with profile {}", mode.name(), hello.profile);
+    if let Some(hint) = link.media_hint(wish.media_hint) {
+        tracing::info!("{peer}: its handshake says {hint}");
+    }
     let stop = Stop::new(&interrupt, None);
     let progress = Progress::default();
     let watchdog = Watchdog::start(&link, wish.peer_timeout, &stop);

@@ -34,6 +34,7 @@ pub(super) async fn pump(pump: &Pump, input: &mut Input) -> Result<End, Failure>
         packetiser: Packetiser::new(config),
         pump,
         waiting: VecDeque::new(),
+        outgoing: pump.link.streams().0,
         warned: false,
         bytes: 0,
         sized: Instant::ZERO,
@@ -108,6 +109,8 @@ fn options(Submission { stream, unordered, deadline, class, group }: Submission)
 struct Sender<'a> {
     packetiser: Packetiser,
     pump: &'a Pump,
+    /// Streams there are to send on.
+    outgoing: u16,
     /// Messages on their way into the connection.
     waiting: VecDeque<(SendOptions, Bytes)>,
     warned: bool,
@@ -132,10 +135,13 @@ impl Sender<'_> {
 
     async fn send_all(&mut self) -> Result<(), Failure> {
         let (mut messages, mut bytes) = (0, 0);
+        let outgoing = self.outgoing;
         while let Some(m) = self.packetiser.poll_message() {
             bytes += m.payload().len() as u64;
             messages += 1;
-            self.waiting.push_back((options(m.submission(self.pump.latency.into())), m.message));
+            let said = m.submission(self.pump.latency.into()).on(outgoing);
+            let options = self.pump.limits.limit(&m, said, options(said));
+            self.waiting.push_back((options, m.message));
         }
         if messages == 0 {
             return Ok(());

@@ -3,6 +3,7 @@
 mod bytes;
 mod datagram;
 mod ending;
+mod limits;
 mod media;
 mod rate;
 mod sending;
@@ -61,6 +62,9 @@ pub struct SendArgs {
     /// for media. Datagrams are given up after it, if it is named; else never
     #[arg(long, value_name = "TIME", value_parser = units::latency)]
     pub latency: Option<Duration>,
+    /// Limits of the frames of each class.
+    #[command(flatten)]
+    pub limits: limits::ClassLimits,
     /// Do not send null packets of a transport stream
     #[arg(long)]
     pub strip_null: bool,

@@ -5,6 +5,7 @@
 //! and what is too old to be sent is dropped, so that each session begins with what is fresh.
 
 use super::ending::{self, Ending, describe, ended};
+use super::limits::ClassLimits;
 use super::rate::Rates;
 use super::{DEFAULT_LATENCY, ModeChoice, PATIENCE, SendArgs, bytes, datagram, greet, listen, media, parse_mode};
 use crate::exit::{Failure, Outcome, warning};
@@ -44,6 +45,7 @@ pub(super) struct Pump {
     pub latency: Duration,
     pub strip_null: bool,
     pub ordered: bool,
+    pub limits: ClassLimits,
 }
 
 impl Pump {
@@ -60,7 +62,7 @@ impl Pump {
 }
 
 /// Runs the command.
-pub(super) async fn run(args: SendArgs) -> Outcome {
+pub(super) async fn run(mut args: SendArgs) -> Outcome {
     let peer = PeerUri::parse(&args.peer)?;
     let uri = InputUri::parse(&args.input)?;
     args.stats.check()?;
@@ -73,6 +75,10 @@ pub(super) async fn run(args: SendArgs) -> Outcome {
         return Err(Failure::usage(
             "rtp:// takes a transport stream out of its packets; for --mode datagram use udp://",
         ));
+    }
+    args.policies.sends_film = matches!(mode, ModeChoice::Auto | ModeChoice::Fixed(Mode::Media));
+    if args.limits.are_named() && !args.policies.sends_film {
+        return Err(Failure::usage("--class-lifetime and --class-retransmissions are for media; leave out --mode"));
     }
     let source = Source {
         mode: if let ModeChoice::Fixed(mode) = mode { Some(mode) } else { None },
@@ -366,6 +372,7 @@ impl Sending {
             latency,
             strip_null: self.args.strip_null,
             ordered: self.args.ordered,
+            limits: self.args.limits,
         };
         let pumped = match self.source.input() {
             Err(failure) => Err(failure),
@@ -460,6 +467,9 @@ impl Sending {
         self.outage.over(link.peer());
         if let Some(monitor) = &self.monitor {
             return monitor.follow(link, latency);
+        }
+        if let Some(hint) = link.media_hint(self.args.policies.media_hint.0) {
+            tracing::info!("{} has read the media hint: {hint}", link.peer());
         }
         lock(&self.reporter).begin("send", mode.name(), link.peer().into(), latency.as_millis() as u64);
         let progress = &self.source.progress;

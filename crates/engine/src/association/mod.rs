@@ -136,6 +136,12 @@ impl Association {
         self.handshake.peer_port()
     }
 
+    /// What the peer said, or repeated, by the parameter `kind` of our list of
+    /// [`own_parameters`](crate::config::Extensions::own_parameters); none before the handshake is that far.
+    pub fn peer_parameter(&self, kind: u16) -> Option<&[u8]> {
+        self.handshake.peer_said().iter().find(|p| p.kind == kind).and_then(|p| p.value.as_deref())
+    }
+
     /// The next complete message, in delivery order.
     #[inline]
     pub fn recv(&mut self) -> Option<Message> {

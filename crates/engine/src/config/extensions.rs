@@ -1,5 +1,7 @@
 //! Extensions of RFC 9260.
 
+use super::OwnParameter;
+
 /// What INIT and INIT ACK announce. An extension is used once both ends announced it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -35,6 +37,8 @@ pub struct Extensions {
     pub error_detection: Option<u32>,
     /// Adaptation code point to tell the peer in INIT and INIT ACK (RFC 5061 §4.2.6).
     pub adaptation: Option<u32>,
+    /// Parameters of the user's own: said in INIT, repeated in INIT ACK to a peer that says them.
+    pub own_parameters: Vec<OwnParameter>,
 }
 
 impl Default for Extensions {
@@ -51,6 +55,7 @@ impl Default for Extensions {
             parity: false,
             error_detection: None,
             adaptation: None,
+            own_parameters: Vec::new(),
         }
     }
 }

@@ -23,6 +23,7 @@ mod failure;
 mod limits;
 mod messages;
 mod mtu;
+mod own_parameters;
 mod sending;
 mod timers;
 
@@ -36,6 +37,7 @@ pub use failure::Failure;
 pub use limits::Limits;
 pub use messages::Messages;
 pub use mtu::Mtu;
+pub use own_parameters::OwnParameter;
 pub use sending::Sending;
 pub use timers::Timers;
 
@@ -113,6 +115,7 @@ impl AssocConfig {
     /// # Errors
     /// [`PolicyError::Refused`], or a policy that cannot be built.
     pub fn check(&self) -> Result<(), PolicyError> {
+        OwnParameter::check(&self.extensions.own_parameters)?;
         let Some(switchover) = self.failure.primary_switchover else { return Ok(()) };
         let (path_state, max) = (self.profile.build(self.seed)?.path_state, self.failure.max_path_retrans);
         if switchover >= path_state.leaves_above(max) {

@@ -3,6 +3,7 @@
 
 use super::{AssocId, Endpoint};
 use crate::association::handshake::announced::{Announced, announce};
+use crate::association::handshake::own_parameters;
 use crate::association::handshake::restart::InitAnswer;
 use crate::association::receive::Source;
 use crate::auth::AuthParams;
@@ -31,7 +32,7 @@ impl Endpoint {
         self.jar.rotate_if_due(now, self.entropy.as_mut());
         let h = packet.header;
         let back = CommonHeader { src_port: h.dst_port, dst_port: h.src_port, vtag: f.tag };
-        let announced = Announced::read(init.params);
+        let mut announced = Announced::read(init.params);
         if let Some(cause) = impossible(f, &announced) {
             return self.replies.abort(from, back, &[cause]);
         }
@@ -48,6 +49,8 @@ impl Endpoint {
             }
             None => self.as_new(),
         };
+        let of = ourselves.of.and_then(|id| self.slots.get(&id)).map(|s| &s.association.config);
+        announced.own = own_parameters::read(init.params, of.unwrap_or(&self.accepted));
         self.answer_init(now, from, back, f, &announced, &ourselves);
     }
 
@@ -137,6 +140,7 @@ impl Endpoint {
             local_random: if announced.auth.is_some() { ourselves.auth.random } else { Default::default() },
             peer_auth: announced.auth.clone(),
             adaptation: announced.adaptation,
+            own: announced.own.clone(),
         };
         let [mut sealed, mut params] = core::mem::take(&mut self.rooms);
         sealed.clear();

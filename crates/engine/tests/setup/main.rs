@@ -13,6 +13,7 @@ mod cookie;
 mod encapsulation;
 mod handshake;
 mod out_of_the_blue;
+mod own_parameters;
 mod refusing_peer;
 mod restart;
 mod setup_sequences;

@@ -82,6 +82,9 @@ pub static SHIPPED: &[Shipped] = shipped! {
         "users-five.toml", "scarce.toml", "three-scarce.toml", "scarce-lossy.toml", "staircase.toml",
         "bufferbloat.toml", "collapse-one.toml", "collapse-best.toml", "one-collapse.toml",
         "collapse-both.toml", "three-collapse-all.toml", "three-fading.toml";
+    "media-streams":
+        "experiment.toml", "claims.toml", "figures.toml", "path.toml", "table1.toml", "table2.toml", "table3.toml",
+        "recovery.toml", "picture.toml", "ablation.toml", "sharing.toml";
     "messages":
         "experiment.toml", "claims.toml", "game.toml", "anchor.toml", "anchor-both.toml", "intervals.toml", "grid.toml",
         "outage.toml", "unlike.toml",

@@ -119,6 +119,8 @@ pub enum View {
     Underflows,
     /// How long it was filled again.
     UnderflowTime,
+    /// Quality of the pictures on the screen, by how old they were.
+    Quality,
 }
 
 /// Kind of delay.
@@ -172,7 +174,10 @@ const FLOW: [(&str, FlowMetric, &str); 18] = [
     ("deadline-misses", FlowMetric::DeadlineMisses, ""),
 ];
 const MORE: [(&str, FlowMetric, &str); 25] = [
+<<<<<<< HEAD
     ("rejected", FlowMetric::Rejected, ""),
+=======
+>>>>>>> ready-media
     ("decisions", FlowMetric::Decisions, ""),
     ("holes-mean", FlowMetric::HolesMean, ""),
     ("holes-max", FlowMetric::HolesMax, ""),
@@ -183,6 +188,7 @@ const MORE: [(&str, FlowMetric, &str); 25] = [
     ("mos", FlowMetric::Picture(Picture::Mos), ""),
     ("psnr-capped", FlowMetric::Picture(Picture::Capped), ""),
     ("decodable-frames", FlowMetric::Viewed(View::Decodable), ""),
+    ("shown-psnr", FlowMetric::Viewed(View::Quality), "dB"),
     ("underflows", FlowMetric::Viewed(View::Underflows), ""),
     ("underflow-time", FlowMetric::Viewed(View::UnderflowTime), "s"),
     ("frames", FlowMetric::Framed(Framed::Frames), ""),

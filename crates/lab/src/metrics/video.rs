@@ -10,6 +10,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Seconds of video that a player wants before it plays, at first and after it stood still.
 const THRESHOLD: f64 = 1.0;
 
+/// Quality of the picture by how many frames ago it was the right one, dB: a frame that cannot be decoded leaves the last
+/// one on the screen. Synthetic, in place of pixels; from the fifth on, and before the first picture, it is the last one.
+const QUALITY: [f64; 6] = [35.0, 28.0, 25.0, 23.0, 22.0, 18.0];
+
 /// Frames that the sending side notes and the receiving side looks up.
 pub type SharedVideo = Arc<Mutex<Video>>;
 
@@ -26,6 +30,8 @@ pub struct Video {
     /// Packets and bytes that a stream delivered.
     streamed: (usize, u64),
     ended: bool,
+    /// The last B frames of a group do not need the next one.
+    closed: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -73,6 +79,8 @@ pub struct Viewed {
     pub frames: u64,
     /// Those that could.
     pub decodable: u64,
+    /// Sum of the quality of what was shown in their place, dB.
+    pub quality: f64,
     /// How often the play-out buffer ran empty.
     pub underflows: u64,
     /// How long it was being filled again, seconds.
@@ -84,7 +92,22 @@ impl Video {
     /// `packet` bytes.
     pub fn new(playout: Duration, fps: f64, packet: u32) -> Self {
         let packet = u64::from(packet.max(1));
-        Video { playout, fps, packet, frames: Vec::new(), came: Vec::new(), streamed: (0, 0), ended: false }
+        Video {
+            playout,
+            fps,
+            packet,
+            frames: Vec::new(),
+            came: Vec::new(),
+            streamed: (0, 0),
+            ended: false,
+            closed: false,
+        }
+    }
+
+    /// Groups of pictures are closed: the last B frames of one need no I of the next.
+    #[must_use]
+    pub fn closed(self, closed: bool) -> Self {
+        Video { closed, ..self }
     }
 
     /// The source made the next frame.
@@ -150,12 +173,17 @@ impl Video {
     pub fn viewed(&self, window: Window, until: Instant) -> Viewed {
         let mut v = Viewed::default();
         let decodable = self.decodable(until);
-        for (f, decodable) in self.frames.iter().zip(decodable).filter(|(f, _)| window.holds(f.at)) {
+        let mut age = QUALITY.len() - 1;
+        for (f, decodable) in self.frames.iter().zip(decodable) {
+            age = if decodable == Some(true) { 0 } else { age + 1 };
             if f.at + self.playout > until {
                 break;
             }
-            v.frames += u64::from(decodable.is_some());
-            v.decodable += u64::from(decodable == Some(true));
+            if decodable.is_some() && window.holds(f.at) {
+                v.frames += 1;
+                v.decodable += u64::from(age == 0);
+                v.quality += QUALITY.get(age).or(QUALITY.last()).copied().unwrap_or_default();
+            }
         }
         self.play(window, until, &mut v);
         v
@@ -180,9 +208,10 @@ impl Video {
     pub fn decodable_of(
         frames: impl Iterator<Item = (FrameClass, Instant, bool)>,
         playout: Duration,
+        closed: bool,
         until: Instant,
     ) -> Vec<Option<bool>> {
-        let mut video = Video::new(playout, 1.0, 1);
+        let mut video = Video::new(playout, 1.0, 1).closed(closed);
         for (number, (class, at, whole)) in frames.enumerate() {
             video.frame(class, at, 1);
             if whole {
@@ -216,7 +245,8 @@ impl Video {
     }
 
     /// Whether each frame can be decoded: all its packets are in time, and so are those of the anchors it depends on.
-    /// The last B frames of a group need the next I (open groups), those at the end of a video only the anchor before.
+    /// The last B frames of an open group need the next I, those of a closed one or at the end of a video only the anchor
+    /// before.
     /// None where the anchor after is not due by `until`.
     fn decodable(&self, until: Instant) -> Vec<Option<bool>> {
         let mut out: Vec<Option<bool>> = Vec::with_capacity(self.frames.len());
@@ -230,7 +260,9 @@ impl Video {
             }
             let anchor = own && (f.class == FrameClass::I || before);
             let due = f.at + self.playout <= until;
-            out.iter_mut().rev().take(waiting).for_each(|b| *b = due.then(|| *b == Some(true) && anchor));
+            if !(self.closed && f.class == FrameClass::I) {
+                out.iter_mut().rev().take(waiting).for_each(|b| *b = due.then(|| *b == Some(true) && anchor));
+            }
             out.push(Some(anchor));
             (before, waiting) = (anchor, 0);
         }

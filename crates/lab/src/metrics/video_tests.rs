@@ -65,6 +65,42 @@ fn frames_need_their_anchors() {
 }
 
 #[test]
+fn the_last_b_frames_of_a_closed_group_need_no_i_after_them() {
+    let decoded = |lost: &[usize], until| {
+        let mut v = video("IBPBIBP", 1).closed(true);
+        (0..7).filter(|i| !lost.contains(i)).for_each(|i| v.packet(i, ms(i as u64 * 100 + 50)));
+        v.ended = true;
+        v.decodable(until).into_iter().map(|d| d.map_or('-', |d| if d { '1' } else { '0' })).collect::<String>()
+    };
+    assert_eq!(decoded(&[], END), "1111111");
+    assert_eq!(decoded(&[4], END), "1111000", "an I frame takes its own group and no other");
+    assert_eq!(decoded(&[2], END), "1000111");
+    assert_eq!(decoded(&[], ms(650)), "1111111", "and they do not wait for it");
+    assert_eq!(decoded(&[3], END), "1110111");
+}
+
+/// Frames that cannot be decoded leave the last one on the screen, which is less right with each.
+#[test]
+fn the_quality_of_what_is_shown_falls_with_its_age() {
+    let quality = |lost: &[usize]| {
+        let mut v = video(&"I".repeat(8), 1);
+        (0..8).filter(|i| !lost.contains(i)).for_each(|i| v.packet(i, ms(i as u64 * 100 + 50)));
+        v.ended = true;
+        v.viewed(Window::since(Instant::ZERO), END).quality
+    };
+    assert_eq!(quality(&[]), 8.0 * 35.0);
+    assert_eq!(quality(&[3]), 7.0 * 35.0 + 28.0);
+    assert_eq!(quality(&[1, 2, 3, 4, 5, 6]), 2.0 * 35.0 + 28.0 + 25.0 + 23.0 + 22.0 + 18.0 + 18.0);
+    assert_eq!(quality(&[0, 1]), 6.0 * 35.0 + 2.0 * 18.0, "no picture yet");
+    // What was shown before the measuring began has its age.
+    let mut v = video("IIII", 1);
+    v.packet(0, ms(50));
+    v.packet(3, ms(350));
+    v.ended = true;
+    assert_eq!(v.viewed(Window::since(ms(200)), END).quality, 25.0 + 35.0);
+}
+
+#[test]
 fn decodable_frames_follow_the_closed_form() {
     // Packets arrive with r each; 10, 4 and 2 packets in I, P and B; G(12,3), open.
     let (r, groups) = (0.98f64, 20_000);

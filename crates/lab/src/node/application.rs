@@ -15,8 +15,8 @@ static ZEROS: [u8; 65_536] = [0; 65_536];
 pub enum Streams {
     /// On so many in turn, at least 1.
     InTurn(u16),
-    /// On the one of its class, as `anabranch send` has it; what has no class goes on the first.
-    ByClass,
+    /// On the one of its class, of so many, as `anabranch send` has it; what has no class goes on the first.
+    ByClass(u16),
 }
 
 /// How messages are sent.
@@ -41,14 +41,19 @@ impl Default for Delivery {
 impl Delivery {
     /// Frames of a video as `anabranch send` sends them when they are shown `latency` after they were made.
     pub fn of_video(latency: Option<Duration>) -> Self {
-        Delivery { streams: Streams::ByClass, unordered: true, lifetime: [latency; 3], ..Delivery::default() }
+        Delivery {
+            streams: Streams::ByClass(Submission::STREAMS),
+            unordered: true,
+            lifetime: [latency; 3],
+            ..Delivery::default()
+        }
     }
 
     /// Most streams that it uses.
     pub fn stream_count(&self) -> u16 {
         match self.streams {
             Streams::InTurn(n) => n.max(1),
-            Streams::ByClass => Submission::STREAMS,
+            Streams::ByClass(n) => n.max(1),
         }
     }
 
@@ -56,7 +61,7 @@ impl Delivery {
     pub fn options(&self, frame: Option<(Class, u32)>, number: u32, at: Instant) -> SendOptions {
         let in_turn = match self.streams {
             Streams::InTurn(n) => Some(StreamId((number % u32::from(n.max(1))) as u16)),
-            Streams::ByClass => None,
+            Streams::ByClass(_) => None,
         };
         let plain = SendOptions::default();
         let index = frame.map_or(usize::from(plain.class), |(class, _)| class.index());
@@ -73,7 +78,8 @@ impl Delivery {
             return SendOptions { stream: in_turn.unwrap_or(StreamId(0)), deadline, ..options };
         };
         // What the program does by the same code; the scenario may want another order.
-        let Submission { stream, unordered: _, deadline, class, group } = Submission::new(class, group, at, lifetime);
+        let submission = Submission::new(class, group, at, lifetime).on(self.stream_count());
+        let Submission { stream, unordered: _, deadline, class, group } = submission;
         SendOptions { stream: in_turn.unwrap_or(stream), deadline, class, group: Some(group), ..options }
     }
 }

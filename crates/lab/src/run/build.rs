@@ -296,7 +296,7 @@ fn watched(f: &Flow, seed: u64, record: &SharedRecord, dial: Option<&Dial>) -> B
         source = Box::new(Encoder::new(source, video.rate, follow, dial.clone(), cut));
     }
     let watched = f.playout.map(|p| {
-        let video = Arc::new(Mutex::new(Video::new(p.after, p.fps, cut.packet)));
+        let video = Arc::new(Mutex::new(Video::new(p.after, p.fps, cut.packet).closed(p.closed)));
         record.borrow_mut().watch(video.clone());
         video
     });

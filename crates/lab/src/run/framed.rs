@@ -3,7 +3,7 @@
 use super::build::{Live, Scene};
 use crate::metrics::{Came, Framed, Video, Window};
 use crate::oracle::{self, Film, Frame};
-use crate::scenario::{Flow, Plan};
+use crate::scenario::{Flow, Plan, Playout};
 use anabranch_base::{Duration, Instant};
 use anabranch_sim::network::LinkId;
 use anabranch_sim::traffic::{Kind, TrafficConfig};
@@ -67,7 +67,7 @@ impl Frames {
 /// None where a link has no rate that is known beforehand.
 fn bounds_of(plan: &Plan, scene: &Scene, number: usize, seed: u64, window: Window, made: Vec<Frame>) -> Option<Bounds> {
     let (flow, live) = (plan.flows.get(number)?, scene.flows.get(number)?);
-    let latency = flow.playout?.after;
+    let Playout { after: latency, closed, .. } = flow.playout?;
     let ways = |l: &Live| -> Vec<Vec<LinkId>> {
         l.pairs.iter().filter_map(|(from, to)| scene.network.way(*from, *to)).collect()
     };
@@ -83,7 +83,7 @@ fn bounds_of(plan: &Plan, scene: &Scene, number: usize, seed: u64, window: Windo
     let measured = |f: &Frame| window.holds(f.at);
     let end = plan.end();
     let frames = film.frames.iter().zip(&whole).map(|(f, whole)| (f.class, f.at, *whole));
-    let decodable = Video::decodable_of(frames, latency, end);
+    let decodable = Video::decodable_of(frames, latency, closed, end);
     let decodable: Vec<bool> =
         film.frames.iter().zip(decodable).filter(|(f, _)| measured(f)).filter_map(|d| d.1).collect();
     let offline = film.frames.iter().zip(&whole).filter(|(f, whole)| measured(f) && **whole).count();

@@ -302,6 +302,7 @@ fn view(of: View, viewers: impl Iterator<Item = Option<Viewed>>) -> Option<f64> 
     for v in viewers {
         let v = v?;
         (all.frames, all.decodable) = (all.frames + v.frames, all.decodable + v.decodable);
+        all.quality += v.quality;
         (all.underflows, all.underflow_time) = (all.underflows + v.underflows, all.underflow_time + v.underflow_time);
     }
     let part = |of: u64, all: u64| (all > 0).then(|| of as f64 / all as f64);
@@ -309,6 +310,7 @@ fn view(of: View, viewers: impl Iterator<Item = Option<Viewed>>) -> Option<f64> 
         View::Decodable => part(all.decodable, all.frames),
         View::Underflows => Some(all.underflows as f64),
         View::UnderflowTime => Some(all.underflow_time),
+        View::Quality => (all.frames > 0).then(|| all.quality / all.frames as f64),
     }
 }
 

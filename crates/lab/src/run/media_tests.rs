@@ -85,7 +85,13 @@ fn a_scenario_may_want_other_streams_times_and_limits() {
     assert_eq!(delivery(""), Delivery::of_video(playout));
     let d = delivery("lifetime = [\"600ms\", \"400ms\", \"200ms\"]\nmax-retransmissions = [3, 2, 0]");
     assert_eq!(d.lifetime, [600, 400, 200].map(|ms| Some(Duration::from_millis(ms))));
-    assert_eq!((d.max_retransmissions, d.streams), ([Some(3), Some(2), Some(0)], Streams::ByClass));
+    assert_eq!((d.max_retransmissions, d.streams), ([Some(3), Some(2), Some(0)], Streams::ByClass(3)));
+    let d = delivery(
+        "lifetime = [\"none\", \"500ms\", \"200ms\"]\nmax-retransmissions = [\"none\", \"none\", 1]\nclass-streams = 2",
+    );
+    assert_eq!(d.lifetime, [None, Some(Duration::from_millis(500)), Some(Duration::from_millis(200))]);
+    assert_eq!((d.max_retransmissions, d.streams), ([None, None, Some(1)], Streams::ByClass(2)));
+    assert_eq!(delivery("lifetime = \"none\"").lifetime, [None; 3]);
     let d = delivery("lifetime = \"1s\"\nunordered = false\nstreams = 5");
     assert_eq!((d.lifetime, d.unordered, d.streams), ([Some(Duration::from_secs(1)); 3], false, Streams::InTurn(5)));
 }

@@ -202,9 +202,12 @@ fn of_flow(to: &mut Below<'_>, f: &Flow) -> Result<(), String> {
     to.put("start", time(*start));
     to.put("start-within", time(*start_within));
     to.put("traffic", models::traffic(traffic));
-    if let Some(Playout { after, fps }) = playout {
+    if let Some(Playout { after, fps, closed }) = playout {
         to.put("playout", time(*after));
         to.put("playout-fps", *fps);
+        if *closed {
+            to.put("playout-closed-gop", true);
+        }
     }
     if let Some(deadline) = deadline {
         to.put("deadline", time(*deadline));
@@ -247,7 +250,7 @@ fn of_sctp(to: &mut Below<'_>, s: &Sctp) -> Result<(), String> {
     }
     let Delivery { streams, unordered, lifetime, max_retransmissions } = *delivery;
     to.put("streams", delivery.stream_count());
-    to.put("streams-by", if streams == Streams::ByClass { "class" } else { "turn" });
+    to.put("streams-by", if matches!(streams, Streams::ByClass(_)) { "class" } else { "turn" });
     to.put("unordered", unordered);
     to.by_class("lifetime", lifetime.map(|l| l.map(time)));
     to.by_class("max-retransmissions", max_retransmissions);

@@ -2,7 +2,7 @@
 
 use super::tcp_udp::{self, OF_TCP};
 use super::traffic::{self, Traffic};
-use super::units::{BitRate, ByClass, Interval, Names, Size, Time, Window};
+use super::units::{BitRate, ByClass, Interval, Limit, Names, Size, Time, Window};
 use crate::document::{Node, Part, Problem, Table, Value, read as read_keys};
 use crate::metrics::Cut;
 use crate::node::{Delivery, Follow, Follows, Streams};
@@ -65,6 +65,8 @@ pub struct Playout {
     pub after: Duration,
     /// Frames per second.
     pub fps: f64,
+    /// The last B frames of a group need no I of the next.
+    pub closed: bool,
 }
 
 /// Payload of the largest datagram of a UDP flow: what is larger leaves as several.
@@ -143,7 +145,8 @@ const BASIC: [&str; 15] = [
     "rate-lag",
     "note",
 ];
-const OF_SCTP: [&str; 7] = ["profile", "streams", "unordered", "lifetime", "max-retransmissions", "read-rate", "paths"];
+const OF_SCTP: [&str; 8] =
+    ["profile", "streams", "class-streams", "unordered", "lifetime", "max-retransmissions", "read-rate", "paths"];
 const LIMITS: [&str; 13] = [
     "packet-size",
     "receive-buffer",
@@ -184,8 +187,9 @@ struct SctpKeys {
     profile: Option<String>,
     streams: Option<u16>,
     unordered: Option<bool>,
-    lifetime: Option<ByClass<Time>>,
-    max_retransmissions: Option<ByClass<u16>>,
+    class_streams: Option<u16>,
+    lifetime: Option<ByClass<Limit<Time>>>,
+    max_retransmissions: Option<ByClass<Limit<u16>>>,
     read_rate: Option<BitRate>,
     paths: Option<usize>,
     encapsulation: Option<String>,
@@ -231,10 +235,11 @@ pub(super) fn read(table: &Table) -> Result<Vec<Flow>, Problem> {
     if !clocked {
         return Err(part.at("traffic", "bulk has no clock, which udp needs: choose cbr or another"));
     }
+    let closed = traffic.has_closed_groups();
     let traffic = traffic.config(full).map_err(|e| part.at("traffic", e))?;
     let playout = basic.playout.as_ref().map(|Time(after)| match &traffic {
         TrafficConfig::Video(Video { fps, .. }) | TrafficConfig::VideoTrace(VideoTrace { fps, .. }) => {
-            Ok(Playout { after: *after, fps: *fps })
+            Ok(Playout { after: *after, fps: *fps, closed })
         }
         _ => Err(part.at("playout", "is for traffic of kind video or video-trace: remove it")),
     });
@@ -261,6 +266,9 @@ pub(super) fn read(table: &Table) -> Result<Vec<Flow>, Problem> {
             s.delivery = said.of_video(s.delivery, playout);
         } else if let Some(key) = said.by_class {
             return Err(part.at(key, "is a list by class of frames: traffic of other kinds takes one value"));
+        }
+        if !video && matches!(s.delivery.streams, Streams::ByClass(_)) {
+            return Err(part.at("class-streams", "is for traffic of kind video or video-trace: remove it"));
         }
     }
     let (start, within) = (basic.start, basic.start_within);
@@ -335,7 +343,12 @@ impl Said {
         let has = |key| own.contains(key);
         let listed = |key: &&str| own.get(key).is_some_and(|node| node.as_list().is_some());
         let by_class = ["lifetime", "max-retransmissions"].iter().find(|k| listed(k)).copied();
-        Said { streams: has("streams"), unordered: has("unordered"), lifetime: has("lifetime"), by_class }
+        Said {
+            streams: has("streams") || has("class-streams"),
+            unordered: has("unordered"),
+            lifetime: has("lifetime"),
+            by_class,
+        }
     }
 
     /// The frames of a video go as `anabranch send` sends them, but for what the flow says.
@@ -404,11 +417,19 @@ fn sctp(part: Part<'_>) -> Result<(Transport, u32), Problem> {
     if keys.streams == Some(0) {
         return Err(part.at("streams", "needs one stream or more"));
     }
+    let streams = match (keys.streams, keys.class_streams) {
+        (Some(_), Some(_)) => {
+            return Err(part.at("class-streams", "is for streams by class, `streams` for those in turn"));
+        }
+        (_, Some(n @ 1..=3)) => Streams::ByClass(n),
+        (_, Some(_)) => return Err(part.at("class-streams", "is 1, 2 or 3")),
+        (n, None) => Streams::InTurn(n.unwrap_or(1)),
+    };
     let delivery = Delivery {
-        streams: Streams::InTurn(keys.streams.unwrap_or(1)),
+        streams,
         unordered: keys.unordered.unwrap_or(false),
-        lifetime: keys.lifetime.map_or([None; 3], |l| l.each().map(|t| Some(t.0))),
-        max_retransmissions: keys.max_retransmissions.map_or([None; 3], |m| m.each().map(Some)),
+        lifetime: keys.lifetime.map_or([None; 3], |l| l.each().map(|t| t.0.map(|t| t.0))),
+        max_retransmissions: keys.max_retransmissions.map_or([None; 3], |m| m.each().map(|m| m.0)),
     };
     let read_rate = keys.read_rate.map(|r| r.0);
     let sctp = Sctp { profile, limits, delivery, read_rate, paths: keys.paths, overhead };

@@ -59,9 +59,16 @@ pub(super) enum Traffic {
     /// Games and interactive programs.
     Thin { app: App, correlation: Option<f64> },
     /// Frames of a synthetic video.
-    Video { rate: Option<BitRate>, fps: Option<f64>, group: Option<u32>, anchor_every: Option<u32>, sigma: Option<f64> },
+    Video {
+        rate: Option<BitRate>,
+        fps: Option<f64>,
+        group: Option<u32>,
+        anchor_every: Option<u32>,
+        sigma: Option<f64>,
+        closed_gop: Option<bool>,
+    },
     /// Frames of a recorded video.
-    VideoTrace { frames: FileText, fps: Option<f64>, repeat: Option<bool> },
+    VideoTrace { frames: FileText, fps: Option<f64>, repeat: Option<bool>, closed_gop: Option<bool> },
 }
 
 /// `{ file = "film.txt" }` with what was read from it.
@@ -101,6 +108,14 @@ impl App {
 impl Traffic {
     /// Bulk without end.
     pub const BULK: Traffic = Traffic::Bulk { size: None, total: None };
+
+    /// The last B frames of a group need no frame of the next.
+    pub fn has_closed_groups(&self) -> bool {
+        match self {
+            Traffic::Video { closed_gop, .. } | Traffic::VideoTrace { closed_gop, .. } => closed_gop.unwrap_or(false),
+            _ => false,
+        }
+    }
 
     /// Its generator; `full` is the payload of a full packet of the flow's transport.
     ///
@@ -146,7 +161,7 @@ impl Traffic {
             Traffic::Thin { app, correlation } => {
                 TrafficConfig::Thin(Thin { correlation: correlation.unwrap_or(0.0), ..app.config() })
             }
-            Traffic::Video { rate, fps, group, anchor_every, sigma } => {
+            Traffic::Video { rate, fps, group, anchor_every, sigma, closed_gop: _ } => {
                 let v = Video::STANDARD;
                 TrafficConfig::Video(Video {
                     rate: rate.map_or(v.rate, |r| r.0),
@@ -157,7 +172,7 @@ impl Traffic {
                     ..v
                 })
             }
-            Traffic::VideoTrace { frames: FileText { file, text }, fps, repeat } => {
+            Traffic::VideoTrace { frames: FileText { file, text }, fps, repeat, closed_gop: _ } => {
                 let fps = fps.unwrap_or(Video::STANDARD.fps);
                 let trace = VideoTrace::parse(&text, fps, repeat.unwrap_or(true));
                 TrafficConfig::VideoTrace(trace.map_err(|e| format!("{file}: {e}"))?)

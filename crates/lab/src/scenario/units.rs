@@ -189,6 +189,37 @@ impl<'de> Deserialize<'de> for Names {
     }
 }
 
+/// A limit, or the word `"none"`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Limit<T>(pub Option<T>);
+
+impl<'de, T: DeserializeOwned> Deserialize<'de> for Limit<T> {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        d.deserialize_any(LimitOrNone(PhantomData::<T>))
+    }
+}
+
+struct LimitOrNone<T>(PhantomData<T>);
+
+impl<T: DeserializeOwned> Visitor<'_> for LimitOrNone<T> {
+    type Value = Limit<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a limit or \"none\"")
+    }
+
+    fn visit_i64<E: serde::de::Error>(self, n: i64) -> Result<Self::Value, E> {
+        T::deserialize(n.into_deserializer()).map(|t| Limit(Some(t)))
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Self::Value, E> {
+        if text == "none" {
+            return Ok(Limit(None));
+        }
+        T::deserialize(text.into_deserializer()).map(|t| Limit(Some(t)))
+    }
+}
+
 /// One value for all classes of frames, or a list of three for I, P and B.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct ByClass<T>([T; 3]);

@@ -1,7 +1,8 @@
 //! What INIT and INIT ACK tell besides their fixed fields: read from the peer's, written into ours.
 
+use super::own_parameters;
 use crate::auth::{AuthParams, RANDOM_LEN};
-use crate::config::AssocConfig;
+use crate::config::{AssocConfig, OwnParameter};
 use crate::cookie::{Cookie, MAX_LISTED, PeerAuth};
 use anabranch_base::Duration;
 use anabranch_wire::{Encode, Parameter, Params, UnknownAction, kind, list_u16, parameter_kind};
@@ -32,6 +33,8 @@ pub(crate) struct Announced<'a> {
     /// Adaptation code point.
     pub adaptation: Option<u32>,
     pub auth: Option<PeerAuth>,
+    /// By parameters of our user's own; who reads the chunk fills it in.
+    pub own: Vec<OwnParameter>,
     /// A Host Name Address as it stood there.
     pub host_name: Option<&'a [u8]>,
     /// Addresses that can be sent to, each once, at most [`MAX_LISTED`].
@@ -133,6 +136,7 @@ impl<'a> Announced<'a> {
             packet_drop: cookie.features.packet_drop,
             error_detection: cookie.features.zero_checksum.then_some(ANNOUNCED_AS_OURS),
             adaptation: cookie.adaptation,
+            own: cookie.own.clone(),
             auth: cookie.peer_auth.clone(),
             addresses: cookie.listed.clone(),
             ..Announced::default()
@@ -211,6 +215,7 @@ pub(crate) fn announce(
     if let Some(code) = config.extensions.adaptation {
         Parameter::AdaptationIndication(code).encode(out);
     }
+    own_parameters::write(peer.map_or(&config.extensions.own_parameters, |(p, _)| &p.own), out);
     if config.extensions.ecn && both(|p| p.ecn) {
         Parameter::EcnCapable.encode(out);
     }

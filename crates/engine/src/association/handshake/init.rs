@@ -1,5 +1,6 @@
 //! The four-way handshake (§5.1), seen from an association. The stateless half of it is in `endpoint`.
 
+use super::own_parameters;
 use super::peer::PeerFeatures;
 use crate::association::control::{What, causes};
 use crate::association::handshake::announced::{Announced, announce};
@@ -7,6 +8,7 @@ use crate::association::handshake::authentication::Authentication;
 use crate::association::receive::Source;
 use crate::association::sender::transmit::parity::PARITY_ROOM;
 use crate::association::{Association, State};
+use crate::config::OwnParameter;
 use crate::cookie::Cookie;
 use crate::event::{CloseReason, Event, PathReason};
 use crate::path::{Origin, Path};
@@ -56,6 +58,7 @@ impl Association {
         let Some(cookie) = self.check_init_ack(now, f, &mut a) else { return };
         tracing::debug!(peer = %from.remote, "INIT ACK");
         let sample = (self.handshake.attempts == 0).then(|| now.since(self.handshake.sent_at));
+        a.own = own_parameters::read(i.params, &self.config);
         self.begin_on_answer(from, &mut a.addresses);
         self.adopt_peer(f, &a, &a.addresses);
         let path = self.handshake.path;
@@ -138,6 +141,7 @@ impl Association {
         self.handshake.auth = Authentication::new(&self.config, &self.handshake.local_auth, auth);
         self.paths.reserve(self.handshake.auth.room());
         self.peer = PeerFeatures::agreed(a, &self.config, self.handshake.auth.works());
+        self.handshake.peer_said = a.own.clone().into();
         let limits = &self.config.limits;
         let outbound = limits.outbound_streams.max(1).min(f.inbound_streams);
         let inbound = limits.inbound_streams.max(1).min(f.outbound_streams);
@@ -176,6 +180,10 @@ impl Association {
     pub(in crate::association) fn establish(&mut self, now: Instant) {
         self.events.push_back(Event::Connected);
         self.events.extend(self.peer.adaptation.map(|code| Event::Adaptation { code }));
+        for OwnParameter { kind, value } in self.handshake.peer_said() {
+            let value = value.clone().unwrap_or_default();
+            self.events.push_back(Event::PeerParameter { kind: *kind, value });
+        }
         self.open(now);
     }
 

@@ -5,12 +5,14 @@ pub(in crate::association) mod authentication;
 pub(in crate::association) mod control_timer;
 pub(in crate::association) mod create;
 pub(in crate::association) mod init;
+pub(crate) mod own_parameters;
 pub(in crate::association) mod peer;
 pub(crate) mod restart;
 pub(in crate::association) mod shutdown;
 pub(in crate::association) mod state;
 
 use crate::auth::AuthParams;
+use crate::config::OwnParameter;
 use crate::path::LocalId;
 use anabranch_base::{Duration, Entropy, Instant, PathId, Tsn};
 use anabranch_wire::CommonHeader;
@@ -56,6 +58,8 @@ pub(crate) struct Handshake {
     cookie_wish: Option<Duration>,
     /// Causes about the INIT ACK, to leave beside the COOKIE ECHO (§3.2.2).
     echo_report: Box<[u8]>,
+    /// What the peer said by parameters of the user's own.
+    peer_said: Box<[OwnParameter]>,
     /// T5-shutdown-guard.
     guard: Option<Instant>,
     /// Cumulative TSN when the guard was set.
@@ -81,6 +85,7 @@ impl Handshake {
             stale_cookies: 0,
             cookie_wish: None,
             echo_report: Box::default(),
+            peer_said: Box::default(),
             guard: None,
             guarded_from: 0,
         }
@@ -123,6 +128,11 @@ impl Handshake {
     /// The common header of packets to the peer.
     pub fn header(&self) -> CommonHeader {
         CommonHeader { src_port: self.local_port, dst_port: self.peer_port, vtag: self.peer_tag }
+    }
+
+    /// What the peer said by parameters of the user's own.
+    pub fn peer_said(&self) -> &[OwnParameter] {
+        &self.peer_said
     }
 
     /// When the chunk under way was first sent.
