@@ -173,11 +173,8 @@ const FLOW: [(&str, FlowMetric, &str); 18] = [
     ("reorder-max", FlowMetric::ReorderMax, "byte"),
     ("deadline-misses", FlowMetric::DeadlineMisses, ""),
 ];
-const MORE: [(&str, FlowMetric, &str); 25] = [
-<<<<<<< HEAD
+const MORE: [(&str, FlowMetric, &str); 26] = [
     ("rejected", FlowMetric::Rejected, ""),
-=======
->>>>>>> ready-media
     ("decisions", FlowMetric::Decisions, ""),
     ("holes-mean", FlowMetric::HolesMean, ""),
     ("holes-max", FlowMetric::HolesMax, ""),
