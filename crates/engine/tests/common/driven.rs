@@ -162,7 +162,8 @@ fn extension(what: u8, acked: Tsn, next: Tsn, input: &mut Input<'_>, out: &mut V
                 let (covers, back, mut record) = (input.u8() % 80, input.u8(), vec![len >> 1 & 1]);
                 record.extend([covers, 0, back, 0, input.u8()]);
                 record.extend_from_slice(input.take(usize::from(covers).div_ceil(8)));
-                record.extend_from_slice(input.take(usize::from(input.u8())));
+                let len = usize::from(input.u8());
+                record.extend_from_slice(input.take(len));
                 Parity { tsn, record: &record }.encode(out);
                 let tsns: Vec<Tsn> = (0..len % 7).map(|_| acked.plus(u32::from(input.u8()))).collect();
                 RepairedOut { settled: len & 4 != 0, tsns: &tsns }.encode(out);
