@@ -23,6 +23,7 @@ Words of a path, each with its value; a later word wins:
   order kept|free         may jitter make packets overtake each other?
   loss FORM               0.1%; 1% burst 5; gemodel p=1% r=20%; timed good=450ms bad=50ms; packets 3,17;
                           pattern 00100; outages 2s-4s; none
+  corrupt FORM            0.1%: one wrong bit in so many packets; bits 1e-6; blocks; none
   loss-at wire|entry      is a lost packet lost after it used the rate, or before?
   limit 40, limit-bytes 60000
                           packets and bytes held; none for no limit

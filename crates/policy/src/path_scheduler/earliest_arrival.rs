@@ -13,7 +13,7 @@
 
 use super::{Decision, LookAhead, PathScheduler};
 use crate::asks::Asks;
-use crate::predict::{Forecast, rate, uncertainty};
+use crate::predict::{Forecast, newest_rtt, rate, uncertainty};
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
 use crate::view::{AssocView, ChunkView, PathView, QueueView};
 use anabranch_base::{Duration, Instant, Ppm};
@@ -63,7 +63,7 @@ impl EarliestArrival {
         }
     }
     fn offer<'a>(&self, now: Instant, path: &'a PathView) -> Offer<'a> {
-        let slack = self.guard + uncertainty(now, path, self.risk);
+        let slack = self.guard + uncertainty(now, path, self.risk) + luck(now, path);
         Offer { path, forecast: Forecast::of(now, path), slack }
     }
     /// Orders paths for a chunk: in time first, then by flight and weighted queue.
@@ -90,6 +90,12 @@ impl EarliestArrival {
     fn repaired(c: &ChunkView, best: &Offer<'_>, open: &Offer<'_>) -> Duration {
         open.forecast.wait(c.len) + open.path.mean_rtt + open.slack + best.forecast.flight + best.slack
     }
+}
+
+/// By how much the flight that is forecast, the quickest of the newest round trips, was luck: where round trips vary by
+/// themselves the next one takes what they usually do.
+fn luck(now: Instant, p: &PathView) -> Duration {
+    p.without_queue().usual().saturating_sub(newest_rtt(now, p)).min(p.jitter * 2)
 }
 
 impl PathScheduler for EarliestArrival {
