@@ -11,19 +11,13 @@ use anabranch_wire::Repaired;
 pub(super) const MOST_SETTLED: usize = 64;
 
 /// Chunks that the peer restored and whose loss was judged: it is to count them as received. Said again until it does.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(in crate::association) struct Settled {
     /// Extended, lowest first.
     tsns: Vec<u64>,
     due: bool,
     sent: Option<Instant>,
     again: Option<Instant>,
-}
-
-impl Default for Settled {
-    fn default() -> Self {
-        Settled { tsns: Vec::new(), due: false, sent: None, again: None }
-    }
 }
 
 impl Empty for Settled {
