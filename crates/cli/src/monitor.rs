@@ -3,7 +3,7 @@
 use crate::exit::Failure;
 use crate::runtime;
 use crate::session::Done;
-use crate::stats::{Reporter, StreamRow};
+use crate::stats::{ParityRow, Reporter, StreamRow};
 use crate::stop::{Cause, Stop};
 use crate::transport::Link;
 use crate::warn;
@@ -106,6 +106,8 @@ struct Watching {
     link: Link,
     /// Messages that earlier connections of the session gave up.
     given_up: u64,
+    /// What parity did in them.
+    parity: Option<ParityRow>,
 }
 
 /// What the task and the owner of a monitor share.
@@ -119,7 +121,7 @@ struct Watched {
 impl Monitor {
     /// Begins to watch, with a row of statistics every `interval`.
     pub fn start(link: &Link, reporter: &SharedReporter, progress: &Progress, interval: Duration) -> Self {
-        let now = Arc::new(Mutex::new(Watching { link: link.clone(), given_up: 0 }));
+        let now = Arc::new(Mutex::new(Watching { link: link.clone(), given_up: 0, parity: None }));
         let watched = Watched { now, reporter: reporter.clone(), progress: progress.clone() };
         let (links, follows) = watch::channel(link.clone());
         Monitor { task: runtime::aside(watched.clone().run(follows, interval)), watched, links }
@@ -137,7 +139,9 @@ impl Monitor {
         self.watched.sample();
         {
             let mut now = lock(&self.watched.now);
-            now.given_up += given_up(&now.link.stats());
+            let stats = now.link.stats();
+            now.given_up += given_up(&stats);
+            now.parity = ParityRow::sum(now.parity, ParityRow::of(&stats));
             now.link = link.clone();
         }
         self.watched.progress.update(|row| {
@@ -195,8 +199,11 @@ impl Watched {
     fn sample(&self) {
         let now = lock(&self.now);
         let stats = now.link.stats();
-        let before = now.given_up;
-        self.progress.update(|row| row.abandoned = before + given_up(&stats) + row.expired);
+        let (before, parity) = (now.given_up, ParityRow::sum(now.parity, ParityRow::of(&stats)));
+        self.progress.update(|row| {
+            row.abandoned = before + given_up(&stats) + row.expired;
+            row.parity = parity;
+        });
         lock(&self.reporter).sample(anabranch_net::now(), &stats.paths);
     }
 }

@@ -7,6 +7,8 @@
 //! sources and covers the last `window` of them, so that each source is part of `window` / 10 repair symbols. `decoding`:
 //! bytes of sources a second at the other end, where one of twenty sources is missing.
 
+#![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "it measures")]
+
 use anabranch_code::{Code, Combiner, Decoder, Limits, Repair};
 use std::hint::black_box;
 use std::sync::OnceLock;
@@ -18,7 +20,6 @@ const EVERY: usize = 10;
 const ROUNDS: usize = 100;
 
 /// Time that this thread had a processor; where the system does not say, time.
-#[allow(clippy::disallowed_methods, reason = "it measures")]
 fn now() -> Duration {
     static START: OnceLock<Instant> = OnceLock::new();
     let start = START.get_or_init(Instant::now);

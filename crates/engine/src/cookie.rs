@@ -68,8 +68,8 @@ features! {
     nr_sack = 7,
     /// Ours: a SACK says how many packets it answers (delayed acknowledgement of CMT).
     packet_count = 8,
-    /// Ours: chunks rebuilt from redundancy are reported as lost.
-    repair_report = 9,
+    /// Ours: parity is taken, and what is restored from it reported.
+    parity = 9,
     /// Partial reliability with I-DATA (RFC 8260 §2.3).
     i_forward_tsn = 11,
     /// Our INIT ACK said that we take packets without a checksum (RFC 9653 §5.3).

@@ -54,6 +54,7 @@ mod event;
 mod lazy_box;
 mod mac;
 mod message;
+mod parity_head;
 mod path;
 mod repair;
 mod rx;

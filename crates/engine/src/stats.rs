@@ -167,6 +167,18 @@ pub struct AssocStats {
     pub control_received: u64,
     /// Chunks sent that carry no user data.
     pub control_sent: u64,
+    /// Parity chunks sent, none of them twice.
+    pub parity_sent: u64,
+    /// Bytes of them.
+    pub parity_bytes_sent: u64,
+    /// Parity chunks received.
+    pub parity_received: u64,
+    /// Chunks that did not come and were restored from parity.
+    pub repaired: u64,
+    /// Those of them that came later nevertheless.
+    pub repaired_needlessly: u64,
+    /// Chunks of ours that the peer restored, and that were lost on their way.
+    pub repaired_by_peer: u64,
     /// Decisions of policies that the engine would not carry out.
     pub decisions_refused: u64,
     /// Payload bytes not yet sent.
@@ -198,6 +210,12 @@ pub(crate) struct Tally {
     pub out_of_sequence: u64,
     pub control_received: u64,
     pub control_sent: u64,
+    pub parity_sent: u64,
+    pub parity_bytes_sent: u64,
+    pub parity_received: u64,
+    pub repaired: u64,
+    pub repaired_needlessly: u64,
+    pub repaired_by_peer: u64,
     pub decisions_refused: u64,
 }
 
@@ -222,6 +240,12 @@ impl Tally {
             out_of_sequence: self.out_of_sequence,
             control_received: self.control_received,
             control_sent: self.control_sent,
+            parity_sent: self.parity_sent,
+            parity_bytes_sent: self.parity_bytes_sent,
+            parity_received: self.parity_received,
+            repaired: self.repaired,
+            repaired_needlessly: self.repaired_needlessly,
+            repaired_by_peer: self.repaired_by_peer,
             decisions_refused: self.decisions_refused,
             ..AssocStats::default()
         }

@@ -37,6 +37,10 @@ impl Asks {
     pub const PACKETS: Asks = Asks(1 << 12);
     /// `Recovery::bursts`: Max.Burst depends on whether what was sent again has been acknowledged.
     pub const REPAIRED: Asks = Asks(1 << 13);
+    /// All of `Repair`.
+    pub const REPAIR: Asks = Asks(1 << 14);
+    /// `Redundancy::extra` answers with nothing but parity: not asked where the peer does not take it.
+    pub const PARITY: Asks = Asks(1 << 15);
     /// Something to write on the board of facts.
     pub const BOARD: Asks = Asks::BOUND.and(Asks::PUBLISH).and(Asks::QUALITY);
 

@@ -46,6 +46,10 @@ pub const RE_CONFIG: u8 = 130;
 pub const PAD: u8 = 132;
 /// Ours: when the packet left, by its sender's clock. The two high bits say: skip it and say nothing, when it is not known.
 pub const TIME_STAMP: u8 = 177;
+/// Ours: a sum of other DATA chunks. It takes a TSN of its own, and leaves only for a peer that said that it takes it.
+pub const PARITY: u8 = 178;
+/// Ours: TSNs that were restored from parity, and the answer to that. As of parity.
+pub const REPAIRED: u8 = 179;
 /// Skip over abandoned TSNs (RFC 3758 §3.2).
 pub const FORWARD_TSN: u8 = 192;
 /// Address configuration change (RFC 5061 §4.1.1).

@@ -48,9 +48,9 @@ pub use chunk::{
     Abort, AbortOut, Asconf, AsconfAck, AsconfAckOut, AsconfOut, Auth, AuthOut, CHUNK_HEADER_LEN, Chunk, CookieAck,
     CookieEcho, CountedSack, Cwr, DATA_HEADER_LEN, Data, DataFlags, DataHeader, Ecne, ErrorChunk, ErrorOut, ForwardTsn,
     ForwardTsnOut, GapBlock, Heartbeat, HeartbeatAck, I_DATA_HEADER_LEN, IData, IDataHeader, IForwardTsn,
-    IForwardTsnOut, Init, InitAck, InitFields, InitOut, NrSack, NrSackOut, PacketDrop, Pad, RawChunk, ReConfig,
-    ReConfigOut, Sack, SackOut, Shutdown, ShutdownAck, ShutdownComplete, Skipped, TimeStamp, data_chunk_len,
-    is_reserved,
+    IForwardTsnOut, Init, InitAck, InitFields, InitOut, NrSack, NrSackOut, PacketDrop, Pad, Parity, RawChunk, ReConfig,
+    ReConfigOut, Repaired, RepairedOut, Sack, SackOut, Shutdown, ShutdownAck, ShutdownComplete, Skipped, TimeStamp,
+    data_chunk_len, is_reserved,
 };
 pub use encapsulate::{Encapsulation, IpPair};
 pub use encode::Encode;

@@ -281,6 +281,26 @@ proptest! {
         through(&stamp, |c, _| assert_eq!(c, Chunk::TimeStamp(stamp)));
     }
 
+    #[test]
+    fn parity(s in any::stuff()) {
+        let parity = Parity { tsn: Tsn(s.a), record: &s.bytes };
+        prop_assert_eq!(bytes(&parity).len(), (Parity::HEADER_LEN + s.bytes.len()).next_multiple_of(4));
+        through(&parity, |c, padded| match c {
+            Chunk::Parity(p) => {
+                assert_eq!(p.tsn, parity.tsn);
+                assert!(p.record.starts_with(&s.bytes) && (padded || p.record.len() == s.bytes.len()));
+            }
+            c => panic!("{c:?}"),
+        });
+        let tsns: Vec<_> = s.tsns.iter().map(|&t| Tsn(t)).collect();
+        let out = RepairedOut { settled: s.flag, tsns: &tsns };
+        prop_assert_eq!(bytes(&out).len(), RepairedOut::len_with(tsns.len()));
+        through(&out, |c, _| match c {
+            Chunk::Repaired(r) => assert_eq!((r.settled, r.tsns().collect::<Vec<_>>()), (s.flag, tsns.clone())),
+            c => panic!("{c:?}"),
+        });
+    }
+
     /// Many chunks in one packet, read one behind the other, with and without the last one's padding.
     #[test]
     fn bundles(all in prop::collection::vec(any::stuff(), 0..8), drop_padding: bool) {

@@ -1,11 +1,13 @@
 //! Statistics: per interval and path, events as they happen, totals at the end. `docs/STATS.md` has the fields.
 
 mod collect;
+mod parity;
 mod prometheus;
 mod range;
 mod rows;
 mod writer;
 
+pub use parity::ParityRow;
 pub use rows::StreamRow;
 pub use writer::Reporter;
 

@@ -59,6 +59,10 @@ const METRICS: &[(&str, &str, &str)] = &[
     ),
     ("anabranch_reconnects_total", COUNTER, "How often the session began anew (sender)."),
     ("anabranch_connected", GAUGE, "1 while there is a session with the receiver (sender)."),
+    ("anabranch_parity_sent_bytes_total", COUNTER, "Bytes of parity sent (with parity)."),
+    ("anabranch_parity_received_total", COUNTER, "Parity chunks received (with parity)."),
+    ("anabranch_repaired_total", COUNTER, "Chunks that did not come and were restored from parity."),
+    ("anabranch_repaired_by_peer_total", COUNTER, "Chunks that were lost and that the peer restored from parity."),
     ("anabranch_stream_usable_low_bytes_per_second", GAUGE, "What the paths carry within the latency, safe (sender)."),
     ("anabranch_stream_usable_middle_bytes_per_second", GAUGE, "The same, as expected (sender)."),
     ("anabranch_path_active", GAUGE, "1 while the path is active."),
@@ -124,6 +128,12 @@ impl Page {
             session.add("anabranch_stream_dropped_bytes_total", &labels, s.dropped_bytes as f64);
             session.add("anabranch_reconnects_total", &labels, s.reconnects as f64);
             session.add("anabranch_connected", &labels, f64::from(u8::from(connected)));
+        }
+        if let Some(p) = s.parity {
+            session.add("anabranch_parity_sent_bytes_total", &labels, p.parity_bytes_sent as f64);
+            session.add("anabranch_parity_received_total", &labels, p.parity_received as f64);
+            session.add("anabranch_repaired_total", &labels, p.repaired as f64);
+            session.add("anabranch_repaired_by_peer_total", &labels, p.repaired_by_peer as f64);
         }
         if s.usable_middle_bps > 0 {
             session.add("anabranch_stream_usable_low_bytes_per_second", &labels, s.usable_low_bps as f64 / 8.0);

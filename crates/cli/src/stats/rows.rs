@@ -1,5 +1,6 @@
 //! What is written, as it is written. Times in `t` are seconds since the session began.
 
+use super::parity::ParityRow;
 use super::range::Range;
 use crate::session::Done;
 use serde::Serialize;
@@ -111,6 +112,9 @@ pub struct StreamRow {
     pub usable_low_bps: u64,
     /// What the paths carry, as expected instead of safe, bit/s.
     pub usable_middle_bps: u64,
+    /// What parity did, where there is some.
+    #[serde(flatten)]
+    pub parity: Option<ParityRow>,
 }
 
 /// Something that happened.

@@ -367,6 +367,13 @@ fn stream_text(s: &StreamRow) -> String {
             let _ = write!(out, ", {n} {what}");
         }
     }
+    if let Some(p) = s.parity {
+        let (restored, cost) = (p.repaired + p.repaired_by_peer, p.parity_bytes_sent);
+        let _ = write!(out, ", {restored} chunks restored from parity");
+        if cost > 0 {
+            let _ = write!(out, " of {cost} bytes");
+        }
+    }
     if s.usable_middle_bps > 0 {
         let [low, middle] = [s.usable_low_bps, s.usable_middle_bps].map(|n| n as f64 / 1e6);
         let _ = write!(out, "; the paths carry {low:.1} to {middle:.1} Mbit/s");

@@ -77,6 +77,9 @@ impl Association {
                 }
                 (kind::SACK, Some(path)) => self.on_sack_chunk(now, path, &raw),
                 (kind::TIME_STAMP, Some(_)) if self.peer.time_stamps => self.on_time_stamp(&raw),
+                (kind::PARITY | kind::REPAIRED, Some(_)) if self.peer.parity => {
+                    self.on_parity_chunk(now, &raw, &mut seen)
+                }
                 _ => self.on_chunk(now, from, path, &raw, is_alone(&raw, packet)),
             };
             if next == Next::Stop || self.phase() == super::Phase::Closed {
@@ -176,6 +179,18 @@ impl Association {
         Next::Continue
     }
 
+    #[inline(never)]
+    fn on_parity_chunk(&mut self, now: Instant, raw: &RawChunk<'_>, seen: &mut Arrival) -> Next {
+        match raw.decode() {
+            Ok(Chunk::Parity(p)) if self.handshake.state().accepts_data() => self.on_parity(now, &p, seen),
+            Ok(Chunk::Repaired(r)) if r.settled && self.handshake.state().accepts_data() => self.on_settled(now, &r),
+            Ok(Chunk::Repaired(r)) if !r.settled && self.handshake.state().is_connected() => self.on_repaired(now, &r),
+            Ok(_) => {}
+            Err(_) => return Next::Stop,
+        }
+        Next::Continue
+    }
+
     /// All others.
     #[inline(never)]
     fn on_chunk(&mut self, now: Instant, from: Source, path: Option<PathId>, raw: &RawChunk<'_>, alone: bool) -> Next {
@@ -236,6 +251,8 @@ impl Association {
             | Chunk::Cwr(_)
             | Chunk::PacketDrop(_)
             | Chunk::TimeStamp(_)
+            | Chunk::Parity(_)
+            | Chunk::Repaired(_)
             | Chunk::Unknown(_) => return self.on_unknown(path, raw),
             // INIT and COOKIE ECHO are the endpoint's, PAD is to be ignored (RFC 4820 §3); the rest has no meaning in this state.
             _ => {}

@@ -27,6 +27,10 @@ pub struct Extensions {
     /// again without a cut of the window, and it is shown what arrived damaged here, eight packets at once and then 20 a
     /// second at most.
     pub packet_drop_reports: bool,
+    /// Announce that parity is taken, as policies that make it or read it do anyhow (`redundancy=erasure`,
+    /// `repair=erasure`). Needs PR-SCTP; not where DATA has to be authenticated, nor where NR-SACKs vouch only for what
+    /// the user has.
+    pub parity: bool,
     /// What detects errors in place of the checksum: an identifier of RFC 9653, 1 for DTLS below SCTP. Announced, and
     /// then packets with a checksum of zero are taken, and sent to a peer that announced the same. None, as is right
     /// over plain UDP or IP, knows the checksum only.
@@ -48,6 +52,7 @@ impl Default for Extensions {
             vouch_for_all: true,
             ecn: false,
             packet_drop_reports: false,
+            parity: false,
             error_detection: None,
             adaptation: None,
             own_parameters: Vec::new(),

@@ -160,6 +160,17 @@ impl AssocConfig {
         self.profile.get(Hook::Abandon) == "arrival"
     }
 
+    /// Parity is made or read here, and nothing forbids it: an unsigned chunk must not become DATA that has to be signed,
+    /// and an NR-SACK must not vouch for what did not come by itself.
+    pub(crate) fn takes_parity(&self) -> bool {
+        let e = &self.extensions;
+        let wanted = e.parity
+            || self.profile.get(Hook::Redundancy) == "erasure"
+            || self.profile.get(Hook::Repair) != Hook::Repair.default_policy();
+        let signed = || self.auth.chunks.iter().any(|k| matches!(*k, kind::DATA | kind::I_DATA));
+        wanted && e.partial_reliability && (!e.nr_sack || e.vouch_for_all) && !signed()
+    }
+
     /// The largest DATA payload of one packet.
     pub(crate) fn max_payload(&self) -> usize {
         Self::payload_of(self.mtu.packet_size)

@@ -126,6 +126,7 @@ impl Endpoint {
                 asconf: announced.asconf,
                 packet_count: announced.packet_count,
                 time_stamps: announced.time_stamps,
+                parity: announced.parity,
                 reconfig: announced.reconfig,
                 interleaving: announced.interleaving,
                 i_forward_tsn: announced.i_forward_tsn,

@@ -127,6 +127,10 @@ pub(crate) struct Chunk {
     pub arrived: bool,
     /// Acknowledged for good before the cumulative TSN has reached it (NR-SACK): nothing of it is held.
     pub kept: bool,
+    /// A sum of others, not DATA: never sent again.
+    pub parity: bool,
+    /// The peer restored it from parity: what becomes of its copies is of interest, and it is not sent again.
+    pub repaired: bool,
     pub copies: Copies,
 }
 

@@ -9,7 +9,7 @@ use super::sorted::Sorted;
 use crate::repair::TransmissionCause;
 use crate::tx::send_queue::Fragment;
 use crate::work;
-use anabranch_base::{Instant, PathId, Ssn, StreamId, Tsn};
+use anabranch_base::{Instant, Mid, PathId, Ssn, StreamId, Tsn};
 use anabranch_policy::retransmission_order::Rank;
 use anabranch_policy::view::{ChunkView, QueueView};
 use anabranch_wire::{DataFlags, DataHeader};
@@ -226,11 +226,53 @@ impl Scoreboard {
             reneged: false,
             arrived: false,
             kept: false,
+            parity: false,
+            repaired: false,
             copies: Copies::default(),
         };
         self.ahead_bytes += chunk.len();
         self.ahead.push(chunk.view());
         self.chunks.push_back(chunk);
+    }
+
+    /// Gives a sum of others the next TSN, which it answers. It is to leave at once: no look-ahead, no message.
+    pub fn append_parity(&mut self, record: Bytes, now: Instant) -> u64 {
+        let tsn = self.end();
+        // No message has this number.
+        self.link(u64::MAX, true);
+        let flags = DataFlags { immediate: false, unordered: true, begin: true, end: true };
+        self.chunks.push_back(Chunk {
+            state: ChunkState::Waiting,
+            header: DataHeader { tsn: Tsn(tsn as u32), stream: StreamId(0), ssn: Ssn(0), ppid: 0, flags },
+            mid: Mid(0),
+            fsn: 0,
+            payload: record,
+            message: u64::MAX,
+            before: 0,
+            after: 0,
+            class: u8::MAX,
+            deadline: None,
+            group: None,
+            max_retransmissions: None,
+            queued_at: now,
+            marked_at: None,
+            rank: UNRANKED,
+            last_path: None,
+            last_sent: None,
+            transmissions: 0,
+            cause: TransmissionCause::First,
+            fast_retransmitted: false,
+            on_several_paths: false,
+            timed_out: false,
+            bound: None,
+            reneged: false,
+            arrived: false,
+            kept: false,
+            parity: true,
+            repaired: false,
+            copies: Copies::default(),
+        });
+        tsn
     }
 
     /// The next TSN is one of `message`: how far before it the piece before is, which learns of it.
@@ -239,7 +281,7 @@ impl Scoreboard {
         let tsn = self.end();
         let newest = self.chunks.back_mut();
         if let Some(c) = newest {
-            if c.message == message {
+            if c.message == message && !c.parity {
                 c.after = 1;
                 return 1;
             }
@@ -279,6 +321,7 @@ impl Scoreboard {
             reneged: false,
             arrived: false,
             kept: false,
+            repaired: false,
             copies: Copies::default(),
             ..*c
         };

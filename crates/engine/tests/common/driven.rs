@@ -5,10 +5,11 @@
 
 use anabranch_base::{Duration, Instant, Mid, RandomStream, Ssn, StreamId, Tsn};
 use anabranch_engine::{AssocConfig, AssocId, Association, Endpoint, EndpointConfig, LocalId, SendOptions, Transmit};
-use anabranch_policy::registry::Profile;
+use anabranch_policy::registry::{Hook, Profile};
 use anabranch_wire::{
     AbortOut, Chunk, CommonHeader, Data, DataFlags, DataHeader, Ecne, Encode, ForwardTsnOut, GapBlock, Heartbeat,
-    IData, IDataHeader, IForwardTsnOut, NrSackOut, Packet, Pad, Parameter, ReConfigOut, SackOut, Skipped, Verify, kind,
+    IData, IDataHeader, IForwardTsnOut, NrSackOut, Packet, Pad, Parameter, Parity, ReConfigOut, RepairedOut, SackOut,
+    Skipped, Verify, kind,
 };
 use bytes::Bytes;
 use std::collections::VecDeque;
@@ -154,8 +155,19 @@ fn extension(what: u8, acked: Tsn, next: Tsn, input: &mut Input<'_>, out: &mut V
             ReConfigOut { params: &params }.encode(out);
         }
         _ => {
-            Pad { len: usize::from(input.u8()) }.encode(out);
+            let len = input.u8();
+            Pad { len: usize::from(len) }.encode(out);
             Ecne { tsn, marked: u32::from(input.u8()) }.encode(out);
+            if len & 1 == 1 {
+                let (covers, back, mut record) = (input.u8() % 80, input.u8(), vec![len >> 1 & 1]);
+                record.extend([covers, 0, back, 0, input.u8()]);
+                record.extend_from_slice(input.take(usize::from(covers).div_ceil(8)));
+                let len = usize::from(input.u8());
+                record.extend_from_slice(input.take(len));
+                Parity { tsn, record: &record }.encode(out);
+                let tsns: Vec<Tsn> = (0..len % 7).map(|_| acked.plus(u32::from(input.u8()))).collect();
+                RepairedOut { settled: len & 4 != 0, tsns: &tsns }.encode(out);
+            }
         }
     }
 }
@@ -185,6 +197,10 @@ impl Driven {
         config.extensions.nr_sack = extensions & 2 != 0;
         config.extensions.stream_reconfiguration = extensions & 4 != 0;
         config.messages.partial_delivery = extensions & 8 != 0;
+        if extensions & 16 != 0 {
+            config.profile.set(Hook::Redundancy, "erasure:rate=1,latency=20").expect("registered");
+            config.profile.set(Hook::Repair, "erasure").expect("registered");
+        }
         config.mtu.discovery = None;
         let mut d = Driven {
             nat: [client_addr(0), client_addr(1), client_addr(2)],

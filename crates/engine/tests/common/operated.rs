@@ -3,6 +3,7 @@
 use crate::common::*;
 use anabranch_base::{RandomStream, StreamId};
 use anabranch_engine::{AssocConfig, Association, CloseReason, Endpoint, EndpointConfig, Event, LocalId, SendOptions};
+use anabranch_policy::registry::Hook;
 use anabranch_sim::{Direction, LossConfig, Setting};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -92,8 +93,12 @@ struct World {
 }
 
 impl World {
-    fn new(profile: &str, seed: u64) -> World {
+    fn new(profile: &str, seed: u64, parity: bool) -> World {
         let config = changed(assoc_config(profile), |c| {
+            if parity {
+                c.profile.set(Hook::Redundancy, "erasure:rate=0.5,latency=100").expect("registered");
+                c.profile.set(Hook::Repair, "erasure").expect("registered");
+            }
             c.limits.receive_buffer = 60_000;
             c.limits.send_buffer = 200_000;
             c.timers.heartbeat_interval = ms(5_000);
@@ -268,7 +273,12 @@ impl World {
 
 /// Plays a sequence to its end; panics where the books do not agree.
 pub fn play(profile: &str, seed: u64, ops: &[Op], both_shut_down: bool) {
-    let mut w = World::new(profile, seed);
+    play_with(profile, seed, ops, both_shut_down, false);
+}
+
+/// [`play`] where both ends make parity and restore from it, or not.
+pub fn play_with(profile: &str, seed: u64, ops: &[Op], both_shut_down: bool, parity: bool) {
+    let mut w = World::new(profile, seed, parity);
     for op in ops {
         if !w.alive() {
             break;
@@ -370,12 +380,13 @@ fn op(b: [u8; 4]) -> Op {
     }
 }
 
-/// A sequence from bytes: profile, seed, who shuts down, then four bytes for each operation.
+/// A sequence from bytes: profile, seed, who shuts down and whether there is parity, then four bytes for each operation.
 pub fn play_bytes(data: &[u8]) {
     let Some((first, rest)) = data.split_at_checked(3) else { return };
     let ops: Vec<Op> = rest.as_chunks().0.iter().take(MOST).map(|b| op(*b)).collect();
     if std::env::var("SHOW").is_ok() {
         println!("{} {} {ops:#?}", PROFILES[usize::from(first[0]) % PROFILES.len()], first[1]);
     }
-    play(PROFILES[usize::from(first[0]) % PROFILES.len()], u64::from(first[1]), &ops, first[2] & 1 != 0);
+    let (profile, parity) = (PROFILES[usize::from(first[0]) % PROFILES.len()], first[2] & 2 != 0);
+    play_with(profile, u64::from(first[1]), &ops, first[2] & 1 != 0, parity);
 }

@@ -34,8 +34,8 @@ impl Case {
     /// The case with this number; none when the registry refuses its policies.
     pub fn draw(number: u64) -> Option<Case> {
         let mut r = RandomStream::named(number, "configuration");
-        let (first, client) = config(&mut r, number)?;
-        let (second, server) = config(&mut r, number + 1)?;
+        let (first, mut client) = config(&mut r, number)?;
+        let (second, mut server) = config(&mut r, number + 1)?;
         let rates = [Rate::from_bits_per_sec(8_000_000), Rate::from_bits_per_sec((1 + r.below(8)) * 1_000_000)];
         let links = [path(&mut r, rates[0]), path(&mut r, rates[1])];
         let mut weather = vec![];
@@ -46,6 +46,7 @@ impl Case {
                 weather.push(Bad { path, from, until: from + 1 + r.below(400), rate });
             }
         }
+        parity(number, [&mut client, &mut server])?;
         let room = [&client, &server].iter().map(|c| c.limits.receive_buffer.min(c.limits.send_buffer)).min();
         // The beginnings of interleaving messages of all four streams have to fit a buffer beside each other.
         let part = if client.extensions.interleaving && server.extensions.interleaving { 12 } else { 3 };
@@ -102,7 +103,8 @@ fn config(r: &mut RandomStream, seed: u64) -> Option<(&'static str, AssocConfig)
     // A profile brings limits of its own.
     let mut c = changed(assoc_config(name), |c| c.seed = seed);
     if r.chance(0.6) {
-        for hook in Hook::ALL {
+        // `repair` comes last of all: cases keep their numbers.
+        for hook in Hook::ALL.into_iter().filter(|h| *h != Hook::Repair) {
             if r.chance(0.4) {
                 let chosen = spec(pick(r, &hook.policies()), r);
                 c.profile.set(hook, &chosen).ok()?;
@@ -118,6 +120,25 @@ fn config(r: &mut RandomStream, seed: u64) -> Option<(&'static str, AssocConfig)
     c.failure.max_association_retrans = 1_000;
     c.failure.max_init_retrans = 100;
     c.check().is_ok().then_some((name, c))
+}
+
+/// One case of four has parity one way or both.
+fn parity(number: u64, ends: [&mut AssocConfig; 2]) -> Option<()> {
+    let mut r = RandomStream::named(number, "parity");
+    if r.chance(0.75) {
+        return Some(());
+    }
+    for c in ends {
+        c.extensions.parity = r.chance(0.9);
+        for (hook, chance) in [(Hook::Repair, 0.8), (Hook::Redundancy, 0.7)] {
+            if r.chance(chance) {
+                let policy = hook.policies().into_iter().find(|p| p.name == "erasure")?;
+                c.profile.set(hook, &spec(policy, &mut r)).ok()?;
+            }
+        }
+        c.profile.check(2).ok()?;
+    }
+    Some(())
 }
 
 fn limits(r: &mut RandomStream, c: &mut AssocConfig) {

@@ -3,7 +3,7 @@
 //!
 //! `PROPTEST_CASES` sets how many sequences are tried.
 
-use crate::operated::{Op, PATHS, PROFILES, play, play_bytes};
+use crate::operated::{Op, PATHS, PROFILES, play, play_bytes, play_with};
 use proptest::prelude::*;
 
 fn op() -> impl Strategy<Value = Op> {
@@ -46,8 +46,9 @@ proptest! {
         seed in 0u64..1_000,
         ops in prop::collection::vec(op(), 1..60),
         both_shut_down: bool,
+        parity: bool,
     ) {
-        play(profile, seed, &ops, both_shut_down);
+        play_with(profile, seed, &ops, both_shut_down, parity);
     }
 }
 

@@ -18,6 +18,7 @@ mod ns2_era;
 mod ns2_era_recovery;
 mod overdue;
 mod packet_drop;
+mod parity;
 mod partial_reliability;
 mod pr_policies;
 mod probes;

@@ -75,7 +75,11 @@ fn the_last_b_frames_of_a_closed_group_need_no_i_after_them() {
     assert_eq!(decoded(&[], END), "1111111");
     assert_eq!(decoded(&[4], END), "1111000", "an I frame takes its own group and no other");
     assert_eq!(decoded(&[2], END), "1000111");
-    assert_eq!(decoded(&[], ms(650)), "1111111", "and they do not wait for it");
+    assert_eq!(
+        decoded(&[], ms(650)),
+        "11111-1",
+        "those before an I frame do not wait for it, those before a P frame do"
+    );
     assert_eq!(decoded(&[3], END), "1110111");
 }
 

@@ -299,6 +299,7 @@ fn of_association(to: &mut Below<'_>, a: AssocConfig) {
     to.put("stream-reconfiguration", a.extensions.stream_reconfiguration);
     to.put("interleaving", a.extensions.interleaving);
     to.put("nr-sack", a.extensions.nr_sack);
+    to.put("parity", a.extensions.parity);
     to.put("vouch-for-all", a.extensions.vouch_for_all);
     to.put("adaptation", a.extensions.adaptation);
     to.put("ecn", a.extensions.ecn);

@@ -139,6 +139,7 @@ mod tests {
     fn ask(p: &mut DeadlineCopy, s: &Scene, path: usize) -> Option<u32> {
         match p.extra(&s.cx(), &s.paths[path], &mut s.chunks.iter().copied())? {
             Extra::Copy { tsn } | Extra::Move { tsn, .. } => Some(tsn.0),
+            Extra::Parity => unreachable!(),
         }
     }
 

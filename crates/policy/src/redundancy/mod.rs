@@ -20,6 +20,53 @@ pub enum Extra {
         /// The old path's window reacts as to a loss (Dreibholz et al. 2010).
         blame: bool,
     },
+    /// A sum of outstanding chunks, which [`Redundancy::write`] writes next. It leaves as a message of its own, is
+    /// acknowledged and counts in flight as DATA, and is never sent again.
+    Parity,
+}
+
+/// A chunk that parity may cover: all that the peer needs to know of it, in two pieces.
+#[derive(Clone, Copy, Debug)]
+pub struct Source<'a> {
+    /// Its TSN, extended; lower than that of the parity.
+    pub number: u64,
+    /// What precedes the payload.
+    pub head: SourceHead,
+    /// The payload.
+    pub payload: &'a [u8],
+}
+
+/// Fields of a chunk in front of its payload, as parity covers them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SourceHead {
+    bytes: [u8; SourceHead::MOST],
+    len: u8,
+}
+
+impl SourceHead {
+    /// Bytes of the longest one.
+    pub const MOST: usize = 16;
+
+    /// At most so many bytes.
+    pub fn new(head: &[u8]) -> Self {
+        let mut bytes = [0; SourceHead::MOST];
+        let len = head.len().min(SourceHead::MOST);
+        for (to, from) in bytes.iter_mut().zip(head) {
+            *to = *from;
+        }
+        SourceHead { bytes, len: len as u8 }
+    }
+
+    /// The fields.
+    pub fn bytes(&self) -> &[u8] {
+        self.bytes.get(..usize::from(self.len)).unwrap_or_default()
+    }
+}
+
+/// Where parity finds the chunks that it covers.
+pub trait Sources {
+    /// The outstanding chunk with this TSN.
+    fn source(&self, tsn: Tsn) -> Option<Source<'_>>;
 }
 
 /// A packet with DATA that left, for policies that make parity.
@@ -51,15 +98,23 @@ pub trait Redundancy: Send {
     fn wakeup(&self) -> Option<Instant> {
         None
     }
+    /// The parity that was wanted last, in at most `room` bytes. It will have the TSN `number`, extended. Nothing is sent
+    /// without an answer.
+    fn write(&mut self, _number: u64, _room: usize, _sources: &dyn Sources) -> Option<Vec<u8>> {
+        None
+    }
+    /// The peer restored a chunk from parity.
+    fn repaired(&mut self, _tsn: Tsn) {}
     /// Tap on sent payloads.
     fn sent(&mut self, _s: &SentPayload<'_>) {}
 }
 
 pub mod chunk_rescheduling;
 pub mod deadline_copy;
+pub mod erasure;
 pub mod none;
 pub mod preventive_copy;
 
 /// Its policies: one line each.
 pub static POLICIES: &[Policy<dyn Redundancy>] =
-    &[none::POLICY, preventive_copy::POLICY, deadline_copy::POLICY, chunk_rescheduling::POLICY];
+    &[none::POLICY, preventive_copy::POLICY, deadline_copy::POLICY, chunk_rescheduling::POLICY, erasure::POLICY];

@@ -130,6 +130,7 @@ mod tests {
         let extra = p.extra(&s.cx(), &s.paths[path], &mut s.chunks.iter().copied());
         extra.map(|e| match e {
             Extra::Copy { tsn } | Extra::Move { tsn, .. } => tsn.0,
+            Extra::Parity => unreachable!(),
         })
     }
 

@@ -4,6 +4,7 @@
 use super::{Params, PolicyError, PolicyInfo, Profile};
 use crate::asks::{Asks, Counter};
 use crate::recovery::Recovery;
+use crate::repair::Repair;
 use crate::{abandon::Abandon, ack_credit::AckCredit, acknowledge::Acknowledge, buffer::Buffer, coupling::Coupling};
 use crate::{loss_cause::LossCause, loss_count::LossCount, loss_threshold::LossThreshold, loss_timer::LossTimer};
 use crate::{path_quality::PathQuality, path_scheduler::PathScheduler, path_state::PathStatePolicy};
@@ -113,7 +114,8 @@ hooks! {
     Abandon: abandon, one dyn Abandon, "rfc7496", "when a message is given up";
     Acknowledge: acknowledge, one dyn Acknowledge, "rfc9260", "when a SACK leaves";
     PathState: path_state, one dyn PathStatePolicy, "rfc9260", "the health of a path, and how often it is probed";
-    Redundancy: redundancy, one dyn Redundancy, "none", "copies or moves in window that new data left free";
+    Redundancy: redundancy, one dyn Redundancy, "none", "copies, moves or parity in window that new data left free";
+    Repair: repair, one dyn Repair, "none", "how what is missing is restored from parity";
     PathQuality: path_quality, one dyn PathQuality, "none",
         "estimates on their own clock, published for the others";
     Buffer: buffer, one dyn Buffer, "shared",

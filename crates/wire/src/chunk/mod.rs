@@ -20,7 +20,9 @@ mod init_ack;
 mod nr_sack;
 mod packet_drop;
 mod pad;
+mod parity;
 mod re_config;
+mod repaired;
 mod reserved;
 mod sack;
 mod shutdown;
@@ -48,7 +50,9 @@ pub use init_ack::InitAck;
 pub use nr_sack::{NrSack, NrSackOut};
 pub use packet_drop::PacketDrop;
 pub use pad::Pad;
+pub use parity::Parity;
 pub use re_config::{ReConfig, ReConfigOut};
+pub use repaired::{Repaired, RepairedOut};
 pub use reserved::is_reserved;
 pub use sack::{CountedSack, GapBlock, Sack, SackOut};
 pub use shutdown::Shutdown;
@@ -119,6 +123,8 @@ impl<'a> RawChunk<'a> {
             kind::PACKET_DROP => Chunk::PacketDrop(PacketDrop::decode(self)?),
             kind::CWR => Chunk::Cwr(Cwr::decode(self)?),
             kind::TIME_STAMP => Chunk::TimeStamp(TimeStamp::decode(self)?),
+            kind::PARITY => Chunk::Parity(Parity::decode(self)?),
+            kind::REPAIRED => Chunk::Repaired(Repaired::decode(self)?),
             _ => Chunk::Unknown(*self),
         })
     }
@@ -221,6 +227,10 @@ pub enum Chunk<'a> {
     Cwr(Cwr),
     /// An extension of ours, see [`time_stamp.rs`](TimeStamp).
     TimeStamp(TimeStamp),
+    /// An extension of ours, see [`parity.rs`](Parity).
+    Parity(Parity<'a>),
+    /// An extension of ours, see [`repaired.rs`](Repaired).
+    Repaired(Repaired<'a>),
     /// A type without a format here.
     Unknown(RawChunk<'a>),
 }
@@ -254,6 +264,8 @@ impl Encode for Chunk<'_> {
             Chunk::PacketDrop(c) => c.encode(out),
             Chunk::Cwr(c) => c.encode(out),
             Chunk::TimeStamp(c) => c.encode(out),
+            Chunk::Parity(c) => c.encode(out),
+            Chunk::Repaired(c) => c.encode(out),
             Chunk::Unknown(c) => c.encode(out),
         }
     }

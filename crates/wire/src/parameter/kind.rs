@@ -63,3 +63,5 @@ pub const ADAPTATION_INDICATION: u16 = 0xc006;
 pub const PACKET_COUNT: u16 = 0xbf41;
 /// Its sender reads time stamps beside SACKs.
 pub const TIME_STAMPS: u16 = 0xbf42;
+/// Its sender takes parity.
+pub const PARITY: u16 = 0xbf45;

@@ -61,7 +61,7 @@ pub struct Stuff {
     pub tsns: Vec<u32>,
 }
 
-pub const PARAMETERS: u8 = 28;
+pub const PARAMETERS: u8 = 29;
 
 /// Any parameter that has a written form which reads back as itself.
 pub fn parameter(s: &Stuff) -> Parameter<'_> {
@@ -99,6 +99,7 @@ pub fn parameter(s: &Stuff) -> Parameter<'_> {
         24 => Parameter::AddIncoming { request: s.a, streams: s.b as u16 },
         25 => Parameter::PacketCount,
         26 => Parameter::TimeStamps,
+        27 => Parameter::Parity,
         _ => Parameter::Unknown(RawParameter { kind: 0x7000 | s.a as u16 & 0xff, value: &s.bytes, whole: &[] }),
     }
 }
@@ -172,7 +173,7 @@ pub fn skipped(s: &Stuff) -> Vec<Skipped> {
     s.list.iter().map(of).collect()
 }
 
-pub const CHUNKS: u8 = 25;
+pub const CHUNKS: u8 = 27;
 
 /// Any chunk, in written form.
 pub fn chunk(s: &Stuff) -> Vec<u8> {
@@ -210,6 +211,8 @@ pub fn chunk(s: &Stuff) -> Vec<u8> {
         21 => bytes(&Pad { len: s.bytes.len() }),
         22 => bytes(&Ecne { tsn: Tsn(s.a), marked: s.b }),
         23 => bytes(&Cwr { flags: s.select, tsn: Tsn(s.a) }),
+        24 => bytes(&Parity { tsn: Tsn(s.a), record: &s.bytes }),
+        25 => bytes(&RepairedOut { settled: s.flag, tsns: &duplicates }),
         _ => bytes(&RawChunk { kind: 0xfe, flags: s.select, value: &s.bytes, whole: &[], rest: &[], payload: None }),
     }
 }

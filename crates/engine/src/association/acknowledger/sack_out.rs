@@ -2,11 +2,13 @@
 
 use crate::association::Association;
 use crate::association::path_table::list::Shown;
+use crate::association::receiver::MOST_NAMED;
 use crate::association::receiver::Report;
 use crate::association::transmit::{Scratch, start_packet};
 use crate::transmit::Transmit;
-use anabranch_base::{Instant, PathId};
-use anabranch_wire::{CountedSack, NrSackOut, SackOut, TimeStamp};
+use anabranch_base::{Instant, PathId, Tsn};
+use anabranch_wire::{CountedSack, NrSackOut, RepairedOut, SackOut, TimeStamp};
+use smallvec::SmallVec;
 
 impl Association {
     /// Adds the SACK when one is pending for this path and it fits beside `room_needed` further bytes.
@@ -80,6 +82,10 @@ impl Association {
         if self.peer.time_stamps {
             out.packet.push(&TimeStamp { micros: (now.as_nanos() / 1_000) as u32 });
         }
+        if self.peer.parity && self.receiver.has_restored() {
+            let tsns: SmallVec<[Tsn; MOST_NAMED]> = self.receiver.restored().collect();
+            out.packet.push(&RepairedOut { settled: false, tsns: &tsns });
+        }
         let packets = self.acknowledger.sent(self.peer.packet_count);
         if self.peer.nr_sack {
             out.packet.push(&NrSackOut { cum_tsn, a_rwnd, gaps, kept, duplicates });
@@ -96,6 +102,10 @@ impl Association {
     fn sack_len(&self) -> usize {
         let echo = self.acknowledger.echo_len();
         let stamp = if self.peer.time_stamps { TimeStamp::LEN } else { 0 };
-        echo + stamp + if self.peer.nr_sack { NrSackOut::len_with(0) } else { SackOut::len_with(0) }
+        let restored = match self.receiver.has_restored() {
+            true => RepairedOut::len_with(self.receiver.restored().count()),
+            false => 0,
+        };
+        echo + stamp + restored + if self.peer.nr_sack { NrSackOut::len_with(0) } else { SackOut::len_with(0) }
     }
 }

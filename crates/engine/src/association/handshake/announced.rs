@@ -20,6 +20,7 @@ pub(crate) struct Announced<'a> {
     /// It reads how many packets a SACK answers.
     pub packet_count: bool,
     pub time_stamps: bool,
+    pub parity: bool,
     pub reconfig: bool,
     /// I-DATA, and I-FORWARD-TSN where it is PR-SCTP's too.
     pub interleaving: bool,
@@ -82,6 +83,7 @@ impl<'a> Announced<'a> {
                 Parameter::ForwardTsnSupported => (a.forward_tsn, a.forward_tsn_named) = (true, true),
                 Parameter::PacketCount => a.packet_count = true,
                 Parameter::TimeStamps => a.time_stamps = true,
+                Parameter::Parity => a.parity = true,
                 Parameter::AdaptationIndication(code) => a.adaptation = Some(code),
                 Parameter::EcnCapable => a.ecn = true,
                 Parameter::SupportedExtensions(list) => {
@@ -125,6 +127,7 @@ impl<'a> Announced<'a> {
             asconf: cookie.features.asconf,
             packet_count: cookie.features.packet_count,
             time_stamps: cookie.features.time_stamps,
+            parity: cookie.features.parity,
             reconfig: cookie.features.reconfig,
             interleaving: cookie.features.interleaving,
             i_forward_tsn: cookie.features.i_forward_tsn,
@@ -232,6 +235,9 @@ pub(crate) fn announce(
     }
     if config.reads_time_stamps() && both(|p| p.time_stamps) {
         Parameter::TimeStamps.encode(out);
+    }
+    if config.takes_parity() && both(|p| p.parity) {
+        Parameter::Parity.encode(out);
     }
     if config.authenticates() && both(|p| p.auth.is_some()) {
         extensions.push(kind::AUTH);

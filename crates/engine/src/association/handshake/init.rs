@@ -6,12 +6,14 @@ use crate::association::control::{What, causes};
 use crate::association::handshake::announced::{Announced, announce};
 use crate::association::handshake::authentication::Authentication;
 use crate::association::receive::Source;
+use crate::association::sender::transmit::parity::PARITY_ROOM;
 use crate::association::{Association, State};
 use crate::config::OwnParameter;
 use crate::cookie::Cookie;
 use crate::event::{CloseReason, Event, PathReason};
 use crate::path::{Origin, Path};
 use anabranch_base::{Duration, Instant, PathId};
+use anabranch_policy::Asks;
 use anabranch_policy::view::PathState;
 use anabranch_wire::{Cause, DATA_HEADER_LEN, Encode, I_DATA_HEADER_LEN, InitAck, InitFields, Parameter};
 use std::net::IpAddr;
@@ -144,10 +146,15 @@ impl Association {
         let outbound = limits.outbound_streams.max(1).min(f.inbound_streams);
         let inbound = limits.inbound_streams.max(1).min(f.outbound_streams);
         self.receiver.begin(f.initial_tsn, inbound, self.peer.forward_tsn);
+        if self.peer.parity {
+            self.policies.repair.begin_anew();
+        }
         if self.peer.nr_sack && !self.config.extensions.vouch_for_all {
             self.receiver.note_delivered();
         }
         self.paths.set_data_extra(if self.peer.interleaving { I_DATA_HEADER_LEN - DATA_HEADER_LEN } else { 0 });
+        let makes_parity = self.peer.parity && self.policies.ask(Asks::PARITY);
+        self.paths.set_spare(if makes_parity { PARITY_ROOM } else { 0 });
         self.sender.begin(outbound, f.a_rwnd, self.peer.interleaving);
         self.addresses.peer_starts_at(f.initial_tsn.0);
         if let Some(reconfig) = self.stream_reset.used() {

@@ -13,6 +13,8 @@ pub(in crate::association) struct Features {
     pub packet_count: bool,
     /// Both read time stamps beside SACKs.
     pub time_stamps: bool,
+    /// Both take parity, and skip what is lost of it.
+    pub parity: bool,
     pub reconfig: bool,
     /// I-DATA in place of DATA.
     pub interleaving: bool,
@@ -42,12 +44,14 @@ impl PeerFeatures {
     pub fn agreed(a: &Announced<'_>, config: &AssocConfig, signs: bool) -> Self {
         let ours = &config.extensions;
         let interleaving = a.interleaving && ours.interleaving;
+        // With I-DATA it is I-FORWARD-TSN that skips (RFC 8260 §2.3).
+        let forward_tsn = a.forward_tsn && ours.partial_reliability && (a.i_forward_tsn || !interleaving);
         PeerFeatures(Features {
-            // With I-DATA it is I-FORWARD-TSN that skips (RFC 8260 §2.3).
-            forward_tsn: a.forward_tsn && ours.partial_reliability && (a.i_forward_tsn || !interleaving),
+            forward_tsn,
             asconf: a.asconf && ours.dynamic_addresses && signs,
             packet_count: a.packet_count,
             time_stamps: a.time_stamps && config.reads_time_stamps(),
+            parity: a.parity && config.takes_parity() && forward_tsn,
             reconfig: a.reconfig && ours.stream_reconfiguration,
             interleaving,
             nr_sack: a.nr_sack && ours.nr_sack,
@@ -78,7 +82,7 @@ mod tests {
         let mut c = AssocConfig::new(Profile::named("live").expect("a profile"));
         let e = &mut c.extensions;
         (e.stream_reconfiguration, e.interleaving, e.nr_sack, e.ecn) = (true, true, true, true);
-        (e.packet_drop_reports, e.error_detection) = (true, Some(1));
+        (e.packet_drop_reports, e.error_detection, e.parity) = (true, Some(1), true);
         c
     }
 
@@ -88,6 +92,7 @@ mod tests {
             asconf: true,
             packet_count: true,
             time_stamps: true,
+            parity: true,
             reconfig: true,
             interleaving: true,
             i_forward_tsn: true,
@@ -107,6 +112,7 @@ mod tests {
             asconf: true,
             packet_count: true,
             time_stamps: true,
+            parity: true,
             reconfig: true,
             interleaving: true,
             nr_sack: true,
@@ -121,8 +127,8 @@ mod tests {
         none.profile = Profile::named("sctp").expect("a profile");
         let e = &mut none.extensions;
         (e.partial_reliability, e.dynamic_addresses, e.stream_reconfiguration) = (false, false, false);
-        (e.interleaving, e.nr_sack, e.ecn, e.packet_drop_reports, e.error_detection) =
-            (false, false, false, false, None);
+        (e.interleaving, e.nr_sack, e.ecn, e.packet_drop_reports, e.error_detection, e.parity) =
+            (false, false, false, false, None, false);
         // Packet counts are in a SACK whether we read them or not.
         let counts = Features { packet_count: true, ..Features::default() };
         assert_eq!(*PeerFeatures::agreed(&all_theirs(), &none, true), counts);
@@ -138,6 +144,7 @@ mod tests {
     fn with_interleaving_partial_reliability_needs_i_forward_tsn() {
         let theirs = Announced { i_forward_tsn: false, ..all_theirs() };
         assert!(!PeerFeatures::agreed(&theirs, &all_ours(), true).forward_tsn);
+        assert!(!PeerFeatures::agreed(&theirs, &all_ours(), true).parity, "what is lost of it could not be skipped");
         let mut plain = all_ours();
         plain.extensions.interleaving = false;
         assert!(PeerFeatures::agreed(&theirs, &plain, true).forward_tsn);

@@ -29,6 +29,8 @@ pub(crate) struct PathTable {
     mtu: u64,
     /// Bytes that the header of an I-DATA chunk takes more than that of DATA; 0 where DATA is used.
     data_extra: usize,
+    /// What messages leave free of a packet, bytes, so that parity over them fits one.
+    spare: usize,
     /// Bytes of the largest packet of the association, unless a path is known to take another size.
     configured: usize,
     /// Bytes that every packet keeps free for an AUTH.
@@ -63,6 +65,7 @@ impl PathTable {
             primary: PathId(0),
             mtu,
             data_extra: 0,
+            spare: 0,
             configured,
             reserved: 0,
             initial_cwnd: initial_window(window, mtu, remote),
@@ -180,6 +183,11 @@ impl PathTable {
     fn set_mtu(&mut self, mtu: u64) {
         self.mtu = mtu;
         self.touch_all();
+    }
+
+    /// Parity is made of messages: they leave it room.
+    pub fn set_spare(&mut self, bytes: usize) {
+        self.spare = bytes;
     }
 
     /// Messages interleave: the header of each chunk takes so many bytes more.

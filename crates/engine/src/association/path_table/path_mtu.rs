@@ -22,7 +22,7 @@ impl Association {
             self.name_small_paths();
         }
         let smallest = self.paths.smallest_packet(searches);
-        let mtu = (crate::AssocConfig::payload_of(smallest) - self.paths.data_extra) as u64;
+        let mtu = (crate::AssocConfig::payload_of(smallest) - self.paths.data_extra - self.paths.spare) as u64;
         if searches && mtu == self.paths.mtu {
             return;
         }

@@ -5,6 +5,7 @@ use crate::association::Association;
 use crate::association::acknowledger::PacketOfData;
 use crate::association::control::{What, causes};
 use crate::event::CloseReason;
+use crate::parity_head;
 use anabranch_base::{Instant, PathId, Tsn};
 use anabranch_wire::{Cause, Data, DataHeader, ForwardTsn};
 use bytes::Bytes;
@@ -36,6 +37,9 @@ impl Association {
             return self.on_other_kind_of_data(now);
         }
         let Some(tsn) = self.admit(now, path, &d.header, d.payload, seen) else { return };
+        if self.peer.parity {
+            self.note_source(now, tsn, &parity_head::of_data(&d.header, d.payload.len()), d.payload);
+        }
         let outcome = self.receiver.take(tsn, d, owner, self.paths.mtu());
         if outcome != Outcome::Held {
             self.mend(now, outcome);
@@ -66,25 +70,10 @@ impl Association {
             self.abort_raw(now, c, CloseReason::ProtocolViolation("DATA without payload"));
             return None;
         }
-        seen.any = true;
-        if seen.lowest.is_none_or(|l| header.tsn.at_or_before(l)) {
-            seen.lowest = Some(header.tsn);
-        }
-        let first = self.acknowledger.note_data();
-        seen.immediate |= header.flags.immediate || first && !self.config.compatibility.first_data_waits;
-        // What closes a hole is news the sender waits for, too (RFC 5681 §4.2).
-        seen.gap |= self.receiver.has_gap();
-        let (tsn, next) = match self.receiver.admit(header.tsn, payload.len()) {
-            Admission::Taken { tsn, next } => (tsn, next),
-            refused => {
-                self.drop_data(now, refused, seen);
-                return None;
-            }
-        };
+        seen.immediate |= header.flags.immediate;
+        let (tsn, next) = self.admit_tsn(now, header.tsn, payload.len(), seen)?;
         self.stats.out_of_sequence += u64::from(!next);
         self.stats.chunks_received[usize::from(header.flags.unordered)] += 1;
-        self.sender.note_user_data(now);
-        seen.new = true;
         if header.stream.0 >= self.receiver.streams() {
             // Acknowledged, reported, dropped (§6.5).
             self.control.push(path, What::Error(causes(&[Cause::InvalidStream(header.stream)])));
@@ -93,10 +82,38 @@ impl Association {
         Some(tsn)
     }
 
+    /// Notes a TSN with so many bytes as received; itself, extended, and whether it was the next one, unless there is
+    /// nothing to be done with it.
+    #[inline]
+    pub(super) fn admit_tsn(&mut self, now: Instant, tsn: Tsn, len: usize, seen: &mut Arrival) -> Option<(u64, bool)> {
+        seen.any = true;
+        if seen.lowest.is_none_or(|l| tsn.at_or_before(l)) {
+            seen.lowest = Some(tsn);
+        }
+        let first = self.acknowledger.note_data();
+        seen.immediate |= first && !self.config.compatibility.first_data_waits;
+        // What closes a hole is news the sender waits for, too (RFC 5681 §4.2).
+        seen.gap |= self.receiver.has_gap();
+        let taken = match self.receiver.admit(tsn, len) {
+            Admission::Taken { tsn, next } => (tsn, next),
+            refused => {
+                self.drop_data(now, refused, seen);
+                return None;
+            }
+        };
+        self.sender.note_user_data(now);
+        seen.new = true;
+        Some(taken)
+    }
+
     fn drop_data(&mut self, now: Instant, why: Admission, seen: &mut Arrival) {
         match why {
             Admission::Duplicate => self.stats.duplicates_received += 1,
             Admission::OutOfWindow => seen.dropped = true,
+            Admission::Restored => {
+                self.stats.repaired_needlessly += 1;
+                seen.new = true;
+            }
             Admission::NoRoom { stuck } => {
                 self.stats.dropped_no_buffer += 1;
                 seen.dropped = true;
@@ -163,6 +180,7 @@ impl Association {
 
     /// After a FORWARD-TSN of either kind: acknowledge now or later.
     pub(in crate::association) fn after_forward(&mut self, now: Instant, new_cum: Tsn) {
+        self.pass_restored();
         if let Some(done) = self.receiver.finish_reset() {
             self.on_deferred_reset(now, done);
         }

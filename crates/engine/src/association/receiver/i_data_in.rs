@@ -4,6 +4,7 @@ use super::Outcome;
 use crate::association::Association;
 use crate::association::receiver::data_in::Arrival;
 use crate::event::CloseReason;
+use crate::parity_head;
 use anabranch_base::{Instant, PathId, Ssn};
 use anabranch_wire::{Cause, DataHeader, IData, IForwardTsn};
 use bytes::Bytes;
@@ -22,6 +23,9 @@ impl Association {
         let common =
             DataHeader { tsn: h.tsn, stream: h.stream, ssn: Ssn(h.mid.0 as u16), ppid: h.ppid, flags: h.flags };
         let Some(tsn) = self.admit(now, path, &common, d.payload, seen) else { return };
+        if self.peer.parity {
+            self.note_source(now, tsn, &parity_head::of_i_data(h, d.payload.len()), d.payload);
+        }
         let outcome = self.receiver.take_interleaved(tsn, d, owner, self.paths.mtu());
         if outcome != Outcome::Held {
             self.mend(now, outcome);

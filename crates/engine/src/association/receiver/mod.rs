@@ -3,8 +3,11 @@
 pub(in crate::association) mod data_in;
 mod deferred_reset;
 mod i_data_in;
+pub(in crate::association) mod parity_in;
+mod restored;
 mod window;
 
+use crate::lazy_box::LazyBox;
 use crate::message::{Message, Part};
 use crate::rx::reassembly::Reassembly;
 use crate::rx::tsn_tracker::{Received, TsnTracker};
@@ -13,12 +16,16 @@ use anabranch_wire::{Data, ForwardTsn, GapBlock, IData, IForwardTsn};
 use bytes::Bytes;
 use deferred_reset::DeferredReset;
 pub(in crate::association) use deferred_reset::FinishedReset;
+pub(in crate::association) use restored::MOST_NAMED;
+use restored::Restored;
 
 /// May a DATA chunk be taken?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::association) enum Admission {
     Duplicate,
     OutOfWindow,
+    /// It was restored from parity before, and counts as received from now on.
+    Restored,
     /// The buffer has no room. `stuck`: nothing is there to read, and this was the very next piece.
     NoRoom {
         stuck: bool,
@@ -66,6 +73,8 @@ pub(in crate::association) struct Receiver {
     announced: u64,
     /// The user knows that there is something to read.
     readable_known: bool,
+    /// What was restored from parity and does not count as received yet.
+    restored: LazyBox<Restored>,
 }
 
 impl Receiver {
@@ -80,6 +89,7 @@ impl Receiver {
             overhead,
             announced: buffer as u64,
             readable_known: false,
+            restored: LazyBox::empty(),
         }
     }
 
@@ -158,8 +168,12 @@ impl Receiver {
             Received::OutOfWindow => return Admission::OutOfWindow,
             Received::New(at) => at,
         };
+        if self.count_restored(at) {
+            return Admission::Restored;
+        }
         let next = tsn == self.tracker.cum().next();
-        if self.reassembly.held_bytes() + payload + self.overhead > self.room_for(tsn) {
+        // Parity is not held here.
+        if payload > 0 && self.reassembly.held_bytes() + payload + self.overhead > self.room_for(tsn) {
             return Admission::NoRoom { stuck: next && self.reassembly.ready_len() == 0 };
         }
         self.tracker.insert(at);
@@ -283,6 +297,7 @@ impl Receiver {
     /// The peer begins its TSNs anew, and all of its streams.
     pub fn begin_anew(&mut self, next: Tsn, skips: bool) {
         self.tracker = TsnTracker::new(next);
+        self.restored = LazyBox::empty();
         let mut fresh = Reassembly::new(self.streams, self.overhead);
         fresh.peer_gives_up(skips);
         let mut before = core::mem::replace(&mut self.reassembly, fresh);

@@ -6,6 +6,7 @@ pub(in crate::association) mod intake;
 pub(in crate::association) mod invariants;
 pub(in crate::association) mod loss;
 pub(in crate::association) mod peer_window;
+pub(in crate::association) mod repaired;
 pub(in crate::association) mod sack;
 pub(in crate::association) mod transmit;
 pub(in crate::association) mod undelivered;
@@ -27,6 +28,7 @@ use anabranch_base::{Instant, PathId, Ppm, Rate, StreamId, Tsn};
 use anabranch_policy::Asks;
 use anabranch_policy::view::{ChunkView, QueueView};
 use peer_window::PeerWindow;
+use repaired::Settled;
 use sack::gap_memory::GapMemory;
 use std::collections::VecDeque;
 
@@ -84,6 +86,8 @@ pub(in crate::association) struct Sender {
     peer_chunk_overhead: u64,
     /// When user data left or came last.
     user_data_at: Option<Instant>,
+    /// What the peer restored and is to count as received.
+    settled: LazyBox<Settled>,
 }
 
 impl Sender {
@@ -125,6 +129,7 @@ impl Sender {
             fill_scale: (1_000_000 << 32) / (config.limits.send_buffer as u64).max(1),
             peer_chunk_overhead: config.limits.peer_chunk_overhead,
             user_data_at: None,
+            settled: LazyBox::empty(),
         }
     }
 
@@ -244,7 +249,7 @@ impl Sender {
 
     /// Is something to be sent again, copied or skipped?
     pub fn has_repairs(&self) -> bool {
-        self.board.has_marked() || !self.copies_due.is_empty() || self.forward_due
+        self.board.has_marked() || !self.copies_due.is_empty() || self.forward_due || self.settled.is_due()
     }
 
     /// Does DATA wait for an opportunity to leave, new or lost?
@@ -280,18 +285,20 @@ impl Sender {
         self.board = Scoreboard::new(ours);
         self.gaps = GapMemory::default();
         self.copies_due = LazyBox::empty();
+        self.settled = LazyBox::empty();
         self.highest_since_advance = None;
         (self.forward_sent, self.forward_timer, self.forward_due) = (None, None, false);
         true
     }
 
     /// All that it waits for.
-    pub fn deadlines(&self) -> [(Option<Instant>, TimerReason); 4] {
+    pub fn deadlines(&self) -> [(Option<Instant>, TimerReason); 5] {
         [
             (self.forward_timer, TimerReason::ForwardTsn),
             (self.scheduler_wakeup, TimerReason::Policy),
             (self.peer_window.deadline(), TimerReason::WindowProbe),
             (self.redundancy_wakeup, TimerReason::Policy),
+            (self.settled.deadline(), TimerReason::ForwardTsn),
         ]
     }
 
@@ -301,6 +308,9 @@ impl Sender {
         if due(self.forward_timer) {
             self.forward_timer = None;
             self.forward_due = true;
+        }
+        if due(self.settled.deadline()) {
+            self.settled.expire();
         }
         if due(self.peer_window.deadline()) {
             self.peer_window.allow_probe();

@@ -94,7 +94,8 @@ impl Association {
     /// What was handed over and is neither acknowledged nor given up, oldest first. Meant for after the end.
     pub fn undelivered(&self) -> Vec<Undelivered> {
         let mut all = Pieces::default();
-        let unsettled = |c: &&Chunk| !matches!(c.state, ChunkState::Acked | ChunkState::Abandoned);
+        let unsettled =
+            |c: &&Chunk| !matches!(c.state, ChunkState::Acked | ChunkState::Abandoned) && !c.parity && !c.repaired;
         self.sender.board.iter().map(|(_, c)| c).filter(unsettled).for_each(|c| all.add_chunk(c));
         self.sender.queue.for_each_left(|number, options, rest| all.add_rest(number, options, rest));
         all.messages().collect()

@@ -219,6 +219,7 @@ impl Association {
     /// Both directions begin anew: the peer's data at `theirs`, ours at `ours` when that changes.
     pub(in crate::association) fn begin_anew(&mut self, theirs: Tsn, ours: Option<Tsn>) {
         self.receiver.begin_anew(theirs, self.peer.forward_tsn);
+        self.policies.repair.begin_anew();
         if self.sender.begin_anew(ours) {
             self.settle_after_reset();
         }

@@ -58,6 +58,9 @@ impl Scoreboard {
     /// Is this the first TSN of a whole message that the peer may pass: all acknowledged or given up and late, or
     /// unordered and kept?
     fn may_pass(&mut self, first: u64, now: Instant) -> bool {
+        if self.get(first).is_some_and(|c| c.parity) {
+            return true;
+        }
         let Some(flags) = self.get(first).map(|c| c.header.flags).filter(|f| f.begin) else { return false };
         if self.passing.first != first {
             self.passing = Passing { first, late_to: first, kept_to: first };

@@ -139,8 +139,11 @@ impl Association {
             p.take_off(c.tx_seq, len, true);
             if fast { p.counters.lost_by_report += 1 } else { p.counters.lost_by_timeout += 1 }
         }
-        if last {
+        let needed = !chunk.parity && !chunk.repaired;
+        if last && needed {
             self.sender.board.mark(c.tsn, now, why);
+        } else if last {
+            self.lose_for_good(c.tsn, now, why);
         }
         len
     }
@@ -370,7 +373,7 @@ impl Association {
             p.flight
                 .copies()
                 .rev()
-                .find(|c| self.sender.board.get(c.tsn).is_some_and(|k| k.state == ChunkState::Outstanding))
+                .find(|c| self.sender.board.get(c.tsn).is_some_and(|k| k.state == ChunkState::Outstanding && !k.parity))
         });
         let (Some(c), Some(p)) = (newest, self.paths.get_mut(path.index())) else { return };
         // A full window, which may all be lost, must not hold back what would show it (RFC 9002 §7.5).

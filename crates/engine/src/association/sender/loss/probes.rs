@@ -128,7 +128,7 @@ impl Association {
     fn repeat_into(&mut self, now: Instant, id: PathId, mut size: usize) {
         let most = self.paths.packet_size(id);
         let in_time = |c: &Chunk| c.deadline.is_none_or(|d| d > now);
-        let may_repeat = |c: &Chunk| c.max_retransmissions.is_none_or(|m| c.transmissions <= m);
+        let may_repeat = |c: &Chunk| !c.parity && c.max_retransmissions.is_none_or(|m| c.transmissions <= m);
         let Some(p) = self.paths.get(id.index()) else { return };
         let marked = self.sender.board.marked().map(|(tsn, _)| tsn);
         for tsn in marked.chain(p.flight.copies().map(|c| c.tsn)) {

@@ -102,6 +102,9 @@ impl Association {
         let advanced = cum > self.sender.board.cumulative();
         self.begin_tally();
         self.account_cumulative(now, cum);
+        if advanced && !self.sender.settled.is_empty() {
+            self.sender.settled.pass(cum);
+        }
         if let Some(s) = sack {
             self.account_gaps(now);
             let progress = advanced || self.scratch.acks.iter().any(|t| t.touched);

@@ -1,13 +1,16 @@
-//! Packets with DATA that repeat what is in flight already: copies the scheduler wants, probes, redundancy.
+//! Packets with DATA that repeat what is in flight already: copies the scheduler wants, probes, redundancy; and parity.
 
 use crate::association::Association;
 use crate::association::policies::facts::Facts;
+use crate::association::sender::transmit::parity::InFlight;
 use crate::repair::TransmissionCause;
 use crate::transmit::Transmit;
-use crate::tx::scoreboard::ChunkState;
-use anabranch_base::Instant;
+use crate::tx::scoreboard::{Chunk, ChunkState};
+use anabranch_base::{Instant, PathId};
 use anabranch_policy::Asks;
 use anabranch_policy::redundancy::Extra;
+use anabranch_wire::{COMMON_HEADER_LEN, Parity};
+use bytes::Bytes;
 use std::collections::VecDeque;
 
 impl Association {
@@ -38,6 +41,7 @@ impl Association {
     pub(in crate::association) fn transmit_extra(&mut self, now: Instant, out: &mut Transmit) -> bool {
         self.sender.redundancy_wakeup = None;
         self.policies.ask(Asks::EXTRA)
+            && (!self.policies.ask(Asks::PARITY) || self.may_send_parity())
             && self.sender.board.outstanding_bytes() > 0
             && self.transmit_wanted_extra(now, out)
     }
@@ -54,23 +58,31 @@ impl Association {
             let extra = {
                 let cx = self.views.see(&mut self.paths, &self.policies, &facts);
                 let Some(v) = cx.path(id) else { continue };
-                let mut outstanding =
-                    self.sender.board.iter().filter(|(_, c)| c.state == ChunkState::Outstanding).map(|(_, c)| c.view());
+                // Of what needs no repetition, none.
+                let open = |c: &Chunk| c.state == ChunkState::Outstanding && !c.parity && !c.repaired;
+                let mut outstanding = self.sender.board.iter().filter(|(_, c)| open(c)).map(|(_, c)| c.view());
                 self.policies.redundancy.extra(&cx, v, &mut outstanding)
             };
-            let (tsn, moved) = match extra {
+            let tsn = match extra {
                 None => continue,
-                Some(Extra::Copy { tsn }) => (self.sender.board.extend(tsn), None),
-                Some(Extra::Move { tsn, blame }) => (self.sender.board.extend(tsn), Some(blame)),
+                Some(Extra::Parity) => match self.write_parity(now, id, facts.peer_rwnd) {
+                    Some(tsn) => tsn,
+                    None => continue,
+                },
+                Some(Extra::Copy { tsn } | Extra::Move { tsn, .. }) => {
+                    let tsn = self.sender.board.extend(tsn);
+                    let allowed = self.sender.board.get(tsn).is_some_and(|c| {
+                        let open = c.state == ChunkState::Outstanding && !c.parity && !c.repaired;
+                        open && !c.copies.is_full() && !c.copies.iter().any(|l| l.path == id)
+                    });
+                    if !allowed {
+                        self.stats.decisions_refused += 1;
+                        continue;
+                    }
+                    tsn
+                }
             };
-            let allowed = self.sender.board.get(tsn).is_some_and(|c| {
-                c.state == ChunkState::Outstanding && !c.copies.is_full() && !c.copies.iter().any(|l| l.path == id)
-            });
-            if !allowed {
-                self.stats.decisions_refused += 1;
-                continue;
-            }
-            if let Some(blame) = moved {
+            if let Some(Extra::Move { blame, .. }) = extra {
                 self.take_off_paths(now, tsn, blame);
                 self.sender.further = TransmissionCause::Moved;
             }
@@ -88,5 +100,34 @@ impl Association {
     fn redundancy_asks_for(&self, now: Instant) -> Option<Instant> {
         let at = self.policies.redundancy.wakeup().filter(|t| *t > now);
         at.map(|t| t.min(now + self.config.timers.rto_max))
+    }
+
+    /// The peer takes parity, and its TSN would stand between two messages: not in front of what left already, and not
+    /// between the pieces of one (RFC 9260 §6.9).
+    fn may_send_parity(&self) -> bool {
+        self.peer.parity
+            && self.peer.forward_tsn
+            && self.sender.board.ahead().is_empty()
+            && !self.sender.queue.is_cutting()
+            && (self.stream_reset.is_idle() || !self.stream_reset.suspends_data())
+    }
+
+    /// A chunk with what the policy writes; none when it writes nothing, or what does not fit.
+    fn write_parity(&mut self, now: Instant, path: PathId, peer_rwnd: u64) -> Option<u64> {
+        let between = self.sender.board.ahead().is_empty() && !self.sender.queue.is_cutting();
+        if !(self.peer.parity && self.peer.forward_tsn && between) {
+            self.stats.decisions_refused += 1;
+            return None;
+        }
+        let head = COMMON_HEADER_LEN + Parity::HEADER_LEN;
+        let room = self.paths.packet_size(path).saturating_sub(head) & !3;
+        let sources = InFlight { board: &self.sender.board, interleaving: self.peer.interleaving };
+        let number = self.sender.board.end();
+        let record = self.policies.redundancy.write(number, room, &sources)?;
+        if record.is_empty() || record.len() > room || record.len() as u64 > peer_rwnd {
+            self.stats.decisions_refused += 1;
+            return None;
+        }
+        Some(self.sender.board.append_parity(Bytes::from(record), now))
     }
 }

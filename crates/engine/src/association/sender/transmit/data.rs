@@ -18,7 +18,7 @@ use anabranch_policy::redundancy::SentPayload;
 use anabranch_policy::retransmission::{Binding, Retransmit, Target};
 use anabranch_policy::timer::Arm;
 use anabranch_policy::view::ChunkView;
-use anabranch_wire::COMMON_HEADER_LEN;
+use anabranch_wire::{COMMON_HEADER_LEN, Parity};
 
 /// So many marked chunks that do not fit a packet are passed over for others that do.
 const MOST_ASIDE: usize = 32;
@@ -129,7 +129,12 @@ impl Association {
             let Some(chunk) = self.sender.board.get(c.tsn) else { continue };
             let len = self.paths.chunk_len(chunk.payload.len());
             let fits = size + len <= most && !chunk.copies.is_full();
-            if chunk.state == ChunkState::Outstanding && fits && !self.scratch.packet.contains(&c.tsn) {
+            if chunk.state == ChunkState::Outstanding
+                && !chunk.repaired
+                && !chunk.parity
+                && fits
+                && !self.scratch.packet.contains(&c.tsn)
+            {
                 self.sender.further = TransmissionCause::Bundled;
                 size += len;
                 self.scratch.packet.push(c.tsn);
@@ -257,6 +262,9 @@ impl Association {
             let why = if chunk.state == ChunkState::Outstanding { self.sender.further } else { chunk.cause };
             self.stats.repairs.count(why);
             p.counters.data_retransmitted += len;
+        } else if chunk.parity {
+            self.stats.parity_sent += 1;
+            self.stats.parity_bytes_sent += len;
         } else {
             self.stats.chunks_sent[usize::from(chunk.header.flags.unordered)] += 1;
             self.sender.groups.taken(chunk.group, len);
@@ -290,6 +298,10 @@ impl Association {
             let Some(c) = self.sender.board.get(*tsn) else { continue };
             payload += c.len();
             once &= c.transmissions == 1;
+            if c.parity {
+                out.packet.push(&Parity { tsn: c.header.tsn, record: &c.payload });
+                continue;
+            }
             let mut header = c.header;
             let asks = c.transmissions == 0 || self.config.compatibility.retransmissions_ask;
             header.flags.immediate |= last_of_all == Some(tsn) && asks;

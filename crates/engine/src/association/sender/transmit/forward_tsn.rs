@@ -1,31 +1,43 @@
 //! FORWARD-TSN and I-FORWARD-TSN (RFC 3758 §3.5, RFC 8260 §2.3.1).
 
 use crate::association::Association;
+use crate::association::sender::repaired::MOST_SETTLED;
 use crate::association::transmit::start_packet;
 use crate::transmit::Transmit;
 use anabranch_base::{Instant, PathId, Tsn};
-use anabranch_wire::{ForwardTsnOut, IForwardTsnOut, Skipped};
+use anabranch_wire::{ForwardTsnOut, IForwardTsnOut, RepairedOut, Skipped};
 
 /// Chunk header and new cumulative TSN.
 const FORWARD_TSN_LEN: usize = 8;
 
 impl Association {
-    /// FORWARD-TSN, when the peer should skip what was given up (RFC 3758 §3.5).
+    /// FORWARD-TSN, when the peer should skip what was given up (RFC 3758 §3.5), and REPAIRED, when it should count what it
+    /// restored as received.
     pub(in crate::association) fn transmit_forward_tsn(&mut self, now: Instant, out: &mut Transmit) -> bool {
-        self.sender.forward_due && self.transmit_due_forward_tsn(now, out)
+        (self.sender.forward_due || self.sender.settled.is_due()) && self.transmit_due_forward_tsn(now, out)
     }
 
     #[inline(never)]
     fn transmit_due_forward_tsn(&mut self, now: Instant, out: &mut Transmit) -> bool {
         let point = self.sender.board.advance_ack_point(now);
-        if point == self.sender.board.cumulative() || !self.peer.forward_tsn {
+        let skips = self.sender.forward_due && point > self.sender.board.cumulative() && self.peer.forward_tsn;
+        if self.sender.forward_due && !skips {
             self.sender.forward_due = false;
             self.sender.forward_timer = None;
+        }
+        if !skips && !self.sender.settled.is_due() {
             return false;
         }
         let Some(path) = self.paths.usable().iter().next() else { return false };
         start_packet(self, path, out);
-        self.push_forward_tsn(now, path, point, out);
+        if skips {
+            self.push_forward_tsn(now, path, point, out);
+        }
+        let room = self.paths.packet_size(path).saturating_sub(out.packet.len());
+        if self.sender.settled.is_due() && (!skips || room >= RepairedOut::len_with(MOST_SETTLED)) {
+            let again = now + self.views.rto(&self.paths, &self.policies, path);
+            out.packet.push(&RepairedOut { settled: true, tsns: &self.sender.settled.take(now, again) });
+        }
         self.bundle_sack(now, path, out, 0);
         self.sent_packet(now, path, out);
         true

@@ -4,3 +4,4 @@ pub(in crate::association) mod copies;
 pub(in crate::association) mod data;
 pub(in crate::association) mod forward_tsn;
 pub(in crate::association) mod new;
+pub(in crate::association) mod parity;

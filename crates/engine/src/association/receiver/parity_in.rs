@@ -1,0 +1,77 @@
+//! Parity from the peer, and what is restored from it.
+
+use super::Outcome;
+use crate::association::Association;
+use crate::association::receiver::data_in::Arrival;
+use crate::parity_head;
+use anabranch_base::{Instant, Tsn};
+use anabranch_policy::Asks;
+use anabranch_policy::redundancy::SourceHead;
+use anabranch_wire::{Data, IData, Parity, Repaired};
+use bytes::Bytes;
+
+impl Association {
+    /// A chunk came for the first time: parity may cover it.
+    #[inline(never)]
+    pub(super) fn note_source(&mut self, now: Instant, number: u64, head: &SourceHead, payload: &[u8]) {
+        if self.policies.ask(Asks::REPAIR) {
+            self.policies.repair.arrived(number, &[head.bytes(), payload]);
+            self.take_restored(now);
+        }
+    }
+
+    /// A PARITY chunk: received as DATA is, and shown to the policy.
+    pub(in crate::association) fn on_parity(&mut self, now: Instant, p: &Parity<'_>, seen: &mut Arrival) {
+        let Some((number, _)) = self.admit_tsn(now, p.tsn, 0, seen) else { return };
+        self.stats.parity_received += 1;
+        if self.policies.ask(Asks::REPAIR) {
+            self.policies.repair.parity(number, p.record);
+            self.take_restored(now);
+        }
+    }
+
+    /// Hands on what the policy restored, as if it had come.
+    fn take_restored(&mut self, now: Instant) {
+        while let Some((number, symbol)) = self.policies.repair.restored() {
+            let (tsn, packet) = (Tsn(number as u32), self.paths.mtu());
+            let outcome = if self.peer.interleaving {
+                let Some((header, payload)) = parity_head::i_data(tsn, symbol) else { continue };
+                let owner = Bytes::copy_from_slice(payload);
+                self.receiver.restore_interleaved(number, &IData { header, payload: &owner }, &owner, packet)
+            } else {
+                let Some((header, payload)) = parity_head::data(tsn, symbol) else { continue };
+                let owner = Bytes::copy_from_slice(payload);
+                self.receiver.restore(number, &Data { header, payload: &owner }, &owner, packet)
+            };
+            self.stats.repaired += u64::from(outcome.is_some());
+            if let Some(broken) = outcome.filter(|o| *o != Outcome::Held) {
+                self.mend(now, broken);
+            }
+        }
+    }
+
+    /// The peer knows that these were lost: they count as received.
+    pub(in crate::association) fn on_settled(&mut self, now: Instant, r: &Repaired<'_>) {
+        let mut news = false;
+        for tsn in r.tsns() {
+            news |= self.receiver.settle_restored(tsn);
+        }
+        if !news {
+            return;
+        }
+        if self.receiver.check_cum() == Outcome::Broken {
+            return self.broken_fragments(now);
+        }
+        let cum = self.receiver.cum();
+        self.after_forward(now, cum);
+    }
+
+    /// The cumulative TSN moved over what may have been restored.
+    #[inline]
+    pub(super) fn pass_restored(&mut self) {
+        if self.peer.parity {
+            let cum = self.receiver.pass_restored();
+            self.policies.repair.settle_below(cum + 1);
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! What parity says of itself in front of its sum: for `redundancy/erasure.rs`, which writes it, and `repair/erasure.rs`.
+//!
+//! Code (0 XOR, 1 RLC), number of TSNs from the first to the last one that is covered, distance of the first one back
+//! from the parity's own TSN (2 bytes), seed (2 bytes), and one bit for each of those TSNs, from the lowest bit of the
+//! first byte on. Integers in network order. The TSNs in between may be parity themselves, or acknowledged already.
+
+use anabranch_code::Code;
+
+/// Bytes in front of the bits.
+const FIXED: usize = 6;
+/// Most TSNs from the first to the last.
+pub(crate) const MOST_SPAN: u64 = 255;
+
+/// Bytes in front of a sum over so many TSNs.
+pub(crate) const fn head_len(span: u64) -> usize {
+    FIXED + (span as usize).div_ceil(8)
+}
+
+/// A record, read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Record<'a> {
+    pub code: Code,
+    pub seed: u16,
+    /// The first TSN, extended.
+    first: u64,
+    bits: &'a [u8],
+    pub sum: &'a [u8],
+}
+
+impl<'a> Record<'a> {
+    /// The record of the parity with this TSN; none when it cannot be one.
+    pub fn read(number: u64, record: &'a [u8]) -> Option<Self> {
+        let (&[code, span, b0, b1, s0, s1], rest) = record.split_first_chunk::<FIXED>()?;
+        let code = match code {
+            0 => Code::Xor,
+            1 => Code::Rlc,
+            _ => return None,
+        };
+        let (bits, sum) = rest.split_at_checked(usize::from(span).div_ceil(8))?;
+        let back = u64::from(u16::from_be_bytes([b0, b1]));
+        let first = number.checked_sub(back)?;
+        // It covers what is before itself.
+        let sound = span > 0 && u64::from(span) <= back && !sum.is_empty();
+        sound.then_some(Record { code, seed: u16::from_be_bytes([s0, s1]), first, bits, sum })
+    }
+
+    /// Numbers of what it covers, lowest first.
+    pub fn covers(&self) -> impl Iterator<Item = u64> + Clone + use<'a> {
+        let (first, bits) = (self.first, self.bits);
+        let bits = (0..)
+            .zip(bits)
+            .flat_map(|(at, byte)| (0..8u64).filter(move |b| byte >> b & 1 == 1).map(move |b| at * 8 + b));
+        bits.map(move |at| first + at)
+    }
+}
+
+/// Writes what precedes a sum for the parity `number` that covers these, lowest first; none when they are too far apart or
+/// too far away.
+pub(crate) fn write_head(number: u64, code: Code, seed: u16, covers: &[u64]) -> Option<Vec<u8>> {
+    let (first, last) = (*covers.first()?, *covers.last()?);
+    let (span, back) = (last.checked_sub(first)? + 1, u16::try_from(number.checked_sub(first)?).ok()?);
+    if span > MOST_SPAN || last >= number {
+        return None;
+    }
+    let mut out = vec![u8::from(code == Code::Rlc), span as u8];
+    out.extend_from_slice(&back.to_be_bytes());
+    out.extend_from_slice(&seed.to_be_bytes());
+    out.resize(head_len(span), 0);
+    for at in covers.iter().map(|n| (n - first) as usize) {
+        if let Some(byte) = out.get_mut(FIXED + at / 8) {
+            *byte |= 1 << (at % 8);
+        }
+    }
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn what_is_written_reads_back(first in 0u64..1 << 40, steps in prop::collection::vec(1u64..20, 0..40), ahead in 1u64..400, seed: u16) {
+            let covers: Vec<u64> = core::iter::once(0).chain(steps.iter().scan(0, |at, s| { *at += s; Some(*at) })).map(|n| first + n).collect();
+            let number = covers.last().unwrap() + ahead;
+            let written = write_head(number, Code::Rlc, seed, &covers);
+            let span = covers.last().unwrap() - first + 1;
+            prop_assert_eq!(written.is_some(), span <= MOST_SPAN);
+            if let Some(mut record) = written {
+                prop_assert_eq!(record.len(), head_len(span));
+                record.extend_from_slice(b"sum");
+                let read = Record::read(number, &record).unwrap();
+                prop_assert_eq!((read.code, read.seed, read.sum), (Code::Rlc, seed, &b"sum"[..]));
+                prop_assert_eq!(read.covers().collect::<Vec<_>>(), covers);
+            }
+        }
+
+        #[test]
+        fn whatever_is_read_covers_what_is_before_it(number in 0u64..100_000, record in prop::collection::vec(any::<u8>(), 0..60)) {
+            if let Some(r) = Record::read(number, &record) {
+                prop_assert!(r.covers().all(|n| n < number + 8) && r.covers().count() <= 256);
+            }
+        }
+    }
+}

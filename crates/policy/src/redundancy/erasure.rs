@@ -1,0 +1,375 @@
+//! Parity over what is in flight: sums of chunks, from which the peer restores what is missing without asking.
+//!
+//! Source: the idea of RFC 8681 (sliding-window random linear codes over GF(256)), across paths; when a sum leaves is
+//! ours. Chunks leave as they are. A sum covers those that are not acknowledged and too old to be sent again: by the time
+//! that a loss shows, a repetition would miss the deadline by the newest round trips. It leaves by the path on which it
+//! arrives first, of those that do not carry most of what it covers, where there is one with window.
+//! How many: the losses to be expected of what is covered, by each path's share of losses, and two standard deviations
+//! of it; less what earlier sums cover of the same. Never more than `rate` of what is sent, and only in window that new
+//! data left free. Where nothing was lost lately, or what is lost can be sent again in time, it does nothing; its
+//! counters say how often which.
+//! What is cut while parity is agreed on leaves room for what a sum says of itself; a chunk that is larger is not covered.
+//! Needs a peer with a `repair` policy. Parameters: `rate`; `latency` ms, a deadline for messages without one;
+//! `window` ms, how far back a sum reaches; `code`.
+
+use super::{Extra, Redundancy, SentPayload, Sources};
+use crate::asks::{Asks, Counter};
+use crate::parity::{MOST_SPAN, head_len, write_head};
+use crate::predict::Forecast;
+use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
+use crate::view::{AssocView, ChunkView, PathView};
+use anabranch_base::{Duration, Instant, PathId, Ppm, Tsn};
+use anabranch_code::{Code, Combiner};
+use std::collections::VecDeque;
+
+pub(super) const POLICY: Policy<dyn Redundancy> = Policy {
+    info: PolicyInfo {
+        hook: Hook::Redundancy,
+        name: "erasure",
+        source: "the idea of RFC 8681",
+        file: file!(),
+        summary: "Sums of chunks in flight, from which the peer restores what is missing in time.",
+        params: &[
+            ParamInfo::number("rate", 0.1, "of what is sent", 0.0, 1.0, "most that parity may add"),
+            ParamInfo::millis("latency", 0, 0, 60_000, "deadline of messages that have none; 0 leaves them out"),
+            ParamInfo::millis("window", 200, 1, 10_000, "age of the oldest chunk that a sum covers"),
+            ParamInfo::word("code", &["rlc", "xor"], "random linear code over GF(256), or plain XOR"),
+        ],
+    },
+    build: |p| Box::new(Erasure::new(p)),
+};
+
+/// Chunks that one sum covers at most.
+const MOST: usize = 128;
+/// Sums that are remembered.
+const REMEMBERED: usize = 32;
+/// Standard deviations above the losses that are to be expected.
+const DEVIATIONS: f64 = 2.0;
+/// A sum is worth its bytes when this much of it is wanted.
+const WORTH: f64 = 0.5;
+
+/// Places in `counters`.
+const PARITY: usize = 0;
+const BYTES: usize = 1;
+const RESTORED: usize = 2;
+const NO_LOSS: usize = 3;
+const IN_TIME: usize = 4;
+const ENOUGH: usize = 5;
+const RATE: usize = 6;
+const TOO_LARGE: usize = 7;
+const DATA: usize = 8;
+
+struct Erasure {
+    rate: Ppm,
+    latency: Duration,
+    window: Duration,
+    code: Code,
+    /// Bytes that parity may have, times a million.
+    credit: u64,
+    seed: u16,
+    /// What the next sum covers.
+    plan: Vec<Tsn>,
+    /// By which path; none before it was thought about in this opportunity.
+    decided: Option<Option<PathId>>,
+    /// First and last TSN of the sums that left last.
+    recent: VecDeque<(Tsn, Tsn)>,
+    counters: [Counter; 9],
+}
+
+/// What is in flight and would need parity.
+#[derive(Default)]
+struct Cover {
+    expected: f64,
+    variance: f64,
+    /// By path: how much of it is there.
+    on: Vec<usize>,
+    in_time: bool,
+}
+
+impl Erasure {
+    fn new(p: &Params) -> Self {
+        Erasure {
+            rate: Ppm(p.ppm("rate") as u32),
+            latency: p.millis("latency"),
+            window: p.millis("window"),
+            code: if p.word("code") == "xor" { Code::Xor } else { Code::Rlc },
+            credit: 0,
+            seed: 0,
+            plan: Vec::with_capacity(MOST),
+            decided: None,
+            recent: VecDeque::with_capacity(REMEMBERED),
+            counters: [
+                ("parity", 0),
+                ("parity-bytes", 0),
+                ("restored", 0),
+                ("idle-no-loss", 0),
+                ("idle-in-time", 0),
+                ("idle-enough", 0),
+                ("idle-rate", 0),
+                ("parity-too-large", 0),
+                ("data-bytes", 0),
+            ],
+        }
+    }
+
+    fn count(&mut self, what: usize) {
+        self.counters[what].1 += 1;
+    }
+
+    /// The deadline of a chunk, of its message or by `latency`.
+    fn deadline(&self, c: &ChunkView) -> Option<Instant> {
+        c.deadline.or((!self.latency.is_zero()).then(|| c.queued_at + self.latency))
+    }
+
+    /// Gathers into `plan` what a sum that arrives at `arrival` is to cover.
+    fn gather(
+        &mut self,
+        cx: &AssocView<'_>,
+        arrival: Instant,
+        quickest: Duration,
+        outstanding: &mut dyn Iterator<Item = ChunkView>,
+    ) -> Cover {
+        let mut cover = Cover { on: vec![0; cx.paths.len()], ..Cover::default() };
+        self.plan.clear();
+        for c in outstanding {
+            let (Some(from), Some(sent)) = (c.live_on.iter().next().and_then(|p| cx.path(p)), c.last_sent) else {
+                continue;
+            };
+            if cx.now.since(sent) > self.window || c.live_copies != 1 {
+                continue;
+            }
+            let Some(deadline) = self.deadline(&c) else { continue };
+            // A loss shows when what left after it is answered; then the repetition is on its way.
+            let again = sent + from.mean_rtt + from.mean_rtt / 8 + quickest;
+            if again <= deadline {
+                cover.in_time = true;
+                continue;
+            }
+            if arrival > deadline {
+                continue;
+            }
+            // Too far apart for one sum: the newest are what others do not cover.
+            while self.plan.len() >= MOST
+                || self.plan.first().is_some_and(|f| u64::from(c.tsn.distance(*f)) >= MOST_SPAN)
+            {
+                self.plan.remove(0);
+            }
+            self.plan.push(c.tsn);
+            let loss = f64::from(from.loss.0) / 1e6;
+            cover.expected += loss;
+            cover.variance += loss * (1.0 - loss);
+            if let Some(n) = cover.on.get_mut(from.id.index()) {
+                *n += 1;
+            }
+        }
+        cover
+    }
+
+    /// How many of earlier sums cover what is planned now.
+    fn covered(&self) -> f64 {
+        let (Some(first), Some(last)) = (self.plan.first(), self.plan.last()) else { return 0.0 };
+        let span = f64::from(last.distance(*first) + 1);
+        let overlap = |(from, to): &(Tsn, Tsn)| {
+            if to.before(*first) || from.after(*last) {
+                return 0.0;
+            }
+            let from = if from.before(*first) { first } else { from };
+            let to = if to.after(*last) { last } else { to };
+            f64::from(to.distance(*from) + 1) / span
+        };
+        self.recent.iter().map(overlap).sum()
+    }
+
+    /// The path of the next sum, if one is wanted.
+    fn decide(&mut self, cx: &AssocView<'_>, outstanding: &mut dyn Iterator<Item = ChunkView>) -> Option<PathId> {
+        let arrives = |p: &PathView| Forecast::of(cx.now, p).arrival(p.mtu);
+        let quickest = cx.open().map(arrives).min()?;
+        let cover = self.gather(cx, cx.now + quickest, quickest, outstanding);
+        if self.plan.is_empty() {
+            if cover.in_time {
+                self.count(IN_TIME);
+            }
+            return None;
+        }
+        let wanted = cover.expected + DEVIATIONS * cover.variance.sqrt();
+        if wanted - self.covered() < WORTH {
+            self.count(if cover.expected > 0.0 { ENOUGH } else { NO_LOSS });
+            return None;
+        }
+        let carries = |p: &PathView| cover.on.get(p.id.index()).copied().unwrap_or(0);
+        let most = |p: &PathView| 2 * carries(p) > self.plan.len();
+        let best = cx.open().min_by_key(|p| (most(p), arrives(p)));
+        best.map(|p| p.id)
+    }
+}
+
+impl Redundancy for Erasure {
+    fn asks(&self) -> Asks {
+        Asks::EXTRA.and(Asks::PARITY)
+    }
+    fn counters(&self) -> &[Counter] {
+        &self.counters
+    }
+    fn worth_asking(&mut self, cx: &AssocView<'_>) -> bool {
+        self.decided = None;
+        let lossy = cx.paths.iter().any(|p| p.in_flight > 0 && p.loss.0 > 0);
+        if !lossy {
+            self.count(NO_LOSS);
+        } else if self.credit < cx.paths.iter().map(|p| p.mtu).max().unwrap_or(0) * 1_000_000 {
+            self.count(RATE);
+            return false;
+        }
+        lossy
+    }
+    fn extra(
+        &mut self,
+        cx: &AssocView<'_>,
+        path: &PathView,
+        outstanding: &mut dyn Iterator<Item = ChunkView>,
+    ) -> Option<Extra> {
+        if self.decided.is_none() {
+            self.decided = Some(self.decide(cx, outstanding));
+        }
+        (self.decided == Some(Some(path.id))).then_some(Extra::Parity)
+    }
+    fn write(&mut self, number: u64, room: usize, sources: &dyn Sources) -> Option<Vec<u8>> {
+        self.decided = None;
+        let mut found: Vec<_> = self.plan.iter().filter_map(|t| sources.source(*t)).collect();
+        let all = found.len();
+        found.retain(|s| s.payload.len() + s.head.bytes().len() + head_len(MOST_SPAN) <= room);
+        self.counters[TOO_LARGE].1 += (all - found.len()) as u64;
+        let covers: Vec<u64> = found.iter().map(|s| s.number).collect();
+        self.seed = self.seed.wrapping_add(1);
+        let mut record = write_head(number, self.code, self.seed, &covers)?;
+        let mut sum = Combiner::with_capacity(self.code, self.seed, room);
+        found.iter().for_each(|s| sum.add(s.number, &[s.head.bytes(), s.payload]));
+        record.extend(sum.finish());
+        if record.len() > room {
+            return None;
+        }
+        if self.recent.len() == REMEMBERED {
+            self.recent.pop_front();
+        }
+        self.recent.extend(self.plan.first().copied().zip(self.plan.last().copied()));
+        self.credit = self.credit.saturating_sub(record.len() as u64 * 1_000_000);
+        self.count(PARITY);
+        self.counters[BYTES].1 += record.len() as u64;
+        Some(record)
+    }
+    fn repaired(&mut self, _tsn: Tsn) {
+        self.count(RESTORED);
+    }
+    fn sent(&mut self, s: &SentPayload<'_>) {
+        if s.chunk.transmissions == 1 {
+            // What was not used for long is no licence for a burst.
+            let most = 4 * 1_500 * 1_000_000;
+            self.credit = (self.credit + s.chunk.len * u64::from(self.rate.0)).min(most);
+            self.counters[DATA].1 += s.chunk.len;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::redundancy::{Source, SourceHead};
+    use crate::testing::{Scene, ms};
+    use anabranch_base::{PathSet, Rate};
+
+    /// Twenty chunks in flight on path 0, which loses 5 %, due 60 ms after they left; round trips of 40 and 50 ms.
+    fn scene() -> Scene {
+        let mut s = Scene::new(2, 20);
+        for (i, rtt) in [(0, 40), (1, 50)] {
+            let p = s.rtt(i, rtt);
+            (p.mean_rtt, p.cwnd, p.capacity) = (ms(rtt), 100_000, Rate::from_bytes_per_sec(10_000_000));
+        }
+        (s.paths[0].loss, s.paths[0].in_flight) = (Ppm(50_000), 20_000);
+        let now = s.now;
+        for (c, age) in s.chunks.iter_mut().zip((1..=20).rev()) {
+            (c.last_path, c.last_sent, c.len) = (Some(PathId(0)), Some(now - ms(age)), 1_000);
+            (c.transmissions, c.live_copies, c.live_on) = (1, 1, PathSet::only(PathId(0)));
+            c.deadline = Some(now - ms(age) + ms(60));
+        }
+        s
+    }
+
+    fn policy(params: &str) -> Box<dyn Redundancy> {
+        crate::testing::built(&POLICY, params, 1)
+    }
+
+    fn pay(p: &mut dyn Redundancy, s: &Scene) {
+        s.chunks.iter().for_each(|c| p.sent(&SentPayload { chunk: c, payload: &[], at: s.now }));
+    }
+
+    struct Board;
+
+    impl Sources for Board {
+        fn source(&self, tsn: Tsn) -> Option<Source<'_>> {
+            Some(Source { number: u64::from(tsn.0), head: SourceHead::new(&[1; 12]), payload: &[7; 1_000] })
+        }
+    }
+
+    fn ask(p: &mut dyn Redundancy, s: &Scene, path: usize) -> Option<Extra> {
+        p.worth_asking(&s.cx()).then(|| p.extra(&s.cx(), &s.paths[path], &mut s.chunks.iter().copied())).flatten()
+    }
+
+    fn counted(p: &dyn Redundancy, name: &str) -> u64 {
+        p.counters().iter().find(|c| c.0 == name).unwrap().1
+    }
+
+    #[test]
+    fn a_sum_leaves_by_the_other_path_and_within_its_rate() {
+        let (s, mut p) = (scene(), policy(""));
+        assert_eq!(ask(&mut *p, &s, 1), None, "nothing was paid for yet");
+        assert_eq!(counted(&*p, "idle-rate"), 1);
+        pay(&mut *p, &s);
+        assert_eq!(ask(&mut *p, &s, 0), None, "what it covers is there");
+        assert_eq!(ask(&mut *p, &s, 1), Some(Extra::Parity));
+        let record = p.write(100, 1_400, &Board).unwrap();
+        assert_eq!(record.len(), head_len(20) + 1_012);
+        assert_eq!(ask(&mut *p, &s, 1), None, "2000 bytes were earned");
+        assert_eq!((counted(&*p, "parity"), counted(&*p, "parity-bytes")), (1, record.len() as u64));
+    }
+
+    #[test]
+    fn it_does_nothing_where_nothing_is_lost_or_all_can_be_sent_again() {
+        let (mut s, mut p) = (scene(), policy(""));
+        pay(&mut *p, &s);
+        s.paths[0].loss = Ppm(0);
+        assert_eq!(ask(&mut *p, &s, 1), None);
+        assert_eq!(counted(&*p, "idle-no-loss"), 1);
+        s.paths[0].loss = Ppm(50_000);
+        s.chunks.iter_mut().for_each(|c| c.deadline = c.deadline.map(|d| d + ms(40)));
+        assert_eq!(ask(&mut *p, &s, 1), None);
+        assert_eq!(counted(&*p, "idle-in-time"), 1);
+        s.chunks.iter_mut().for_each(|c| c.deadline = None);
+        assert_eq!(ask(&mut *p, &s, 1), None, "no deadline, no hurry");
+        let mut p = policy("latency=60");
+        pay(&mut *p, &s);
+        s.chunks.iter_mut().for_each(|c| c.queued_at = c.last_sent.unwrap());
+        assert_eq!(ask(&mut *p, &s, 1), Some(Extra::Parity));
+    }
+
+    #[test]
+    fn what_a_sum_covers_needs_no_second_one() {
+        let (mut s, mut p) = (scene(), policy("rate=1"));
+        s.paths[0].loss = Ppm(2_000);
+        pay(&mut *p, &s);
+        assert_eq!(ask(&mut *p, &s, 1), None, "a loss of 0.2 % of twenty is not to be expected");
+        s.paths[0].loss = Ppm(10_000);
+        assert_eq!(ask(&mut *p, &s, 1), Some(Extra::Parity));
+        p.write(100, 1_400, &Board).unwrap();
+        assert_eq!(ask(&mut *p, &s, 1), None);
+        assert_eq!(counted(&*p, "idle-enough"), 2);
+    }
+
+    #[test]
+    fn one_path_alone_carries_its_own_parity_and_what_has_no_room_is_left_out() {
+        let (mut s, mut p) = (scene(), policy(""));
+        s.close(1);
+        pay(&mut *p, &s);
+        assert_eq!(ask(&mut *p, &s, 0), Some(Extra::Parity));
+        assert_eq!(p.write(100, 1_040, &Board), None, "1,012 bytes of each, and up to 38 before the sum");
+        assert_eq!(counted(&*p, "parity-too-large"), 20);
+    }
+}

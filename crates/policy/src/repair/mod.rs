@@ -1,0 +1,32 @@
+//! What is missing, restored from parity at the receiving end.
+
+use crate::asks::every_policy;
+use crate::registry::Policy;
+
+/// Shown what came and what parity says, where both ends agreed on parity; gives back chunks that did not come.
+///
+/// Numbers are TSNs, extended to 64 bits. A chunk is what [`redundancy::Source`](crate::redundancy::Source) has of it:
+/// fields and payload, one behind the other. What is given back may have zeros behind it.
+pub trait Repair: Send {
+    every_policy!(REPAIR);
+    /// A chunk came for the first time.
+    fn arrived(&mut self, number: u64, pieces: &[&[u8]]);
+    /// Parity came, with a TSN of its own.
+    fn parity(&mut self, number: u64, record: &[u8]);
+    /// A chunk that was missing; to be asked until there is none.
+    fn restored(&mut self) -> Option<(u64, &[u8])>;
+    /// Nothing below is missing any more, whether it came or was skipped.
+    fn settle_below(&mut self, number: u64);
+    /// TSNs begin anew.
+    fn begin_anew(&mut self) {}
+    /// What it holds, bytes.
+    fn held_bytes(&self) -> usize {
+        0
+    }
+}
+
+pub mod erasure;
+pub mod none;
+
+/// Its policies: one line each.
+pub static POLICIES: &[Policy<dyn Repair>] = &[none::POLICY, erasure::POLICY];
