@@ -64,7 +64,7 @@ fn captures_show_packets_as_they_came() {
     let rejected = row.values[0].expect("a value");
     let mut wrong = std::collections::BTreeSet::new();
     for file in files.iter().filter(|f| f.extension().is_some_and(|e| e == "pcapng")) {
-        let bytes = std::fs::read(&file).expect("a capture");
+        let bytes = std::fs::read(file).expect("a capture");
         // Packets of IP with SCTP in them, wherever they are in the file: the block's length says how long.
         let mut at = 0;
         while let Some(block) = bytes.get(at..) {
