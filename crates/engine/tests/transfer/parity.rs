@@ -148,7 +148,7 @@ fn record(number: u32, covers: u8, seed: u16, sum: &[u8]) -> Vec<u8> {
     record.extend(u16::from(covers).to_be_bytes());
     record.extend(seed.to_be_bytes());
     record.resize(6 + usize::from(covers).div_ceil(8), 0xff);
-    if covers % 8 != 0 {
+    if !covers.is_multiple_of(8) {
         *record.last_mut().expect("bits") = 0xff >> (8 - covers % 8);
     }
     record.extend_from_slice(sum);

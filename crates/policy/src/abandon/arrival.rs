@@ -259,7 +259,7 @@ mod tests {
         let mut s = scene();
         let p = policy();
         (s.chunks[0].class, s.unsent) = (2, 20_000);
-        let mut gives_up = |s: &mut Scene, offered: u64, left: u64| {
+        let gives_up = |s: &mut Scene, offered: u64, left: u64| {
             s.class_rates[2] = Rate::from_bytes_per_sec(offered);
             (s.chunks[0].queued_at, s.chunks[0].deadline) = (s.now - ms(300 - left), Some(s.now + ms(left)));
             p.give_up(&s.cx(), &s.chunks[0]).is_some()
