@@ -28,7 +28,9 @@ fuzz_target!(|input: &[u8]| {
         number += 1;
         classifier.start();
         classifier.push(&[0, 0, 1, 0xe0, 0, 0, 0x80, 0, 0]);
-        unit.chunks(184).for_each(|c| { classifier.push(c); });
+        for c in unit.chunks(184) {
+            classifier.push(c);
+        }
     }
     // All of it as a stream: tables, packets, and a comparison with itself.
     let mut recording = Recording::new();
