@@ -300,6 +300,7 @@ fn of_association(to: &mut Below<'_>, a: AssocConfig) {
     to.put("interleaving", a.extensions.interleaving);
     to.put("nr-sack", a.extensions.nr_sack);
     to.put("parity", a.extensions.parity);
+    to.put("own-parameters", a.extensions.own_parameters.iter().map(|p| p.kind).collect::<Vec<_>>());
     to.put("vouch-for-all", a.extensions.vouch_for_all);
     to.put("adaptation", a.extensions.adaptation);
     to.put("ecn", a.extensions.ecn);
