@@ -57,6 +57,8 @@ const ROUNDS_COUNTED: u8 = 4;
 /// and again as soon as no queue stands.
 const REMEMBERED: Duration = Duration::from_secs(15);
 const ASKING: Ppm = Ppm(1_750_000);
+/// Rounds of a probe that showed more, after which the path follows.
+const GROWING: u8 = 2;
 /// Pace once the path follows a probe: it has far more.
 const FOLLOWING: Ppm = Ppm(2_000_000);
 /// Rounds without growth that end the start.
@@ -90,6 +92,8 @@ struct Bbr {
     up_rate: u64,
     /// The path delivered what the probe asked for.
     follows: bool,
+    /// Rounds of a probe in a row that showed more.
+    grown: u8,
     /// The largest rates of this span of time and of the one before, and when it began.
     had: [u64; 2],
     had_since: Instant,
@@ -141,6 +145,7 @@ impl Bbr {
             newest_sent: 0,
             up_rate: 0,
             follows: false,
+            grown: 0,
             had: [0; 2],
             had_since: Instant::ZERO,
             round_ends: 0,
@@ -160,7 +165,8 @@ impl Bbr {
         p.capacity.bytes_in(p.without_queue().usual() + p.unloaded_deviation)
     }
     fn enter(&mut self, now: Instant, phase: Phase) {
-        (self.phase, self.phase_began, self.flat, self.follows) = (phase, now, 0, false);
+        (self.phase, self.phase_began, self.flat) = (phase, now, 0);
+        (self.follows, self.grown) = (false, 0);
     }
     fn probe_up(&mut self, now: Instant, p: &PathView) {
         (self.up_rtt, self.up_rate) = (p.recent_rtt, p.capacity.bytes_per_sec());
@@ -223,7 +229,11 @@ impl Bbr {
                 // What a round's pace shows, its acknowledgements say one round later.
                 let grows = rate > r.rate.saturating_add(r.rate / 16) || r.app_limited;
                 self.flat = if grows { 0 } else { self.flat + 1 };
-                self.follows = !queued && rate >= self.up_rate.saturating_add(self.up_rate / 5);
+                let more = rate > r.rate.saturating_add(r.rate / 8) && !queued;
+                self.grown = if more { self.grown.saturating_add(1) } else { 0 };
+                // One round tells where the path had as much before.
+                let soon = self.has_fallen(p) && rate >= self.up_rate.saturating_add(self.up_rate / 5);
+                self.follows = !queued && (soon || self.grown >= GROWING);
                 // Where round trips vary much by themselves, only a queue that grew since then is one.
                 let queued = queued && p.recent_rtt > self.up_rtt + self.up_rtt / 4;
                 if self.loses(p) || queued || self.flat >= FLAT_ROUNDS {
