@@ -28,7 +28,7 @@ impl Default for Limits {
 /// A repair symbol.
 #[derive(Clone, Copy, Debug)]
 pub struct Repair<'a> {
-    /// How it was made.
+    /// The code whose coefficients it was summed with.
     pub code: Code,
     /// With this seed.
     pub seed: u16,

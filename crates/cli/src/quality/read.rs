@@ -13,7 +13,7 @@ use tempfile::NamedTempFile;
 /// Bytes read at once.
 const PIECE: usize = 256 << 10;
 
-/// What was read.
+/// A recording of a stream, and the file that a decoder is to read of it.
 pub struct Source {
     pub recording: Recording,
     path: PathBuf,

@@ -1,5 +1,6 @@
 //! One chunk of the scoreboard, and its transmissions that still count.
 
+use super::marked::UNRANKED;
 use crate::repair::TransmissionCause;
 use anabranch_base::{Instant, Mid, PathId};
 use anabranch_policy::view::ChunkView;
@@ -107,7 +108,7 @@ pub(crate) struct Chunk {
     pub max_retransmissions: Option<u16>,
     pub queued_at: Instant,
     pub marked_at: Option<Instant>,
-    /// While it is marked: its place among those, or [`super::marked::UNRANKED`].
+    /// While it is marked: its place among those, or [`UNRANKED`].
     pub rank: u64,
     pub last_path: Option<PathId>,
     pub last_sent: Option<Instant>,
@@ -135,6 +136,42 @@ pub(crate) struct Chunk {
 }
 
 impl Chunk {
+    /// One that has not left, a message of its own that is worth something for ever.
+    // Inlined, it is written in its place.
+    #[inline(always)]
+    pub fn waiting(header: DataHeader, payload: Bytes, queued_at: Instant) -> Chunk {
+        Chunk {
+            state: ChunkState::Waiting,
+            header,
+            mid: Mid(0),
+            fsn: 0,
+            payload,
+            message: 0,
+            before: 0,
+            after: 0,
+            class: u8::MAX,
+            deadline: None,
+            group: None,
+            max_retransmissions: None,
+            queued_at,
+            marked_at: None,
+            rank: UNRANKED,
+            last_path: None,
+            last_sent: None,
+            transmissions: 0,
+            cause: TransmissionCause::First,
+            fast_retransmitted: false,
+            on_several_paths: false,
+            timed_out: false,
+            bound: None,
+            reneged: false,
+            arrived: false,
+            kept: false,
+            parity: false,
+            repaired: false,
+            copies: Copies::default(),
+        }
+    }
     pub fn len(&self) -> u64 {
         self.payload.len() as u64
     }

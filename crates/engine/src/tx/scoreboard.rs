@@ -9,7 +9,7 @@ use super::sorted::Sorted;
 use crate::repair::TransmissionCause;
 use crate::tx::send_queue::Fragment;
 use crate::work;
-use anabranch_base::{Instant, Mid, PathId, Ssn, StreamId, Tsn};
+use anabranch_base::{Instant, PathId, Ssn, StreamId, Tsn};
 use anabranch_policy::retransmission_order::Rank;
 use anabranch_policy::view::{ChunkView, QueueView};
 use anabranch_wire::{DataFlags, DataHeader};
@@ -199,36 +199,17 @@ impl Scoreboard {
         let o = f.options;
         let flags =
             DataFlags { immediate: o.immediate_ack && f.end, unordered: o.unordered, begin: f.begin, end: f.end };
+        let header = DataHeader { tsn, stream: StreamId(o.stream.0), ssn: ssn_of(&f), ppid: o.ppid, flags };
         let chunk = Chunk {
-            state: ChunkState::Waiting,
-            header: DataHeader { tsn, stream: StreamId(o.stream.0), ssn: ssn_of(&f), ppid: o.ppid, flags },
             mid: f.mid,
             fsn: f.fsn,
-            payload: f.payload,
             message: f.message,
             before,
-            after: 0,
             class: o.class,
             deadline: o.deadline,
             group: o.group,
             max_retransmissions: o.max_retransmissions,
-            queued_at: f.queued_at,
-            marked_at: None,
-            rank: UNRANKED,
-            last_path: None,
-            last_sent: None,
-            transmissions: 0,
-            cause: TransmissionCause::First,
-            fast_retransmitted: false,
-            on_several_paths: false,
-            timed_out: false,
-            bound: None,
-            reneged: false,
-            arrived: false,
-            kept: false,
-            parity: false,
-            repaired: false,
-            copies: Copies::default(),
+            ..Chunk::waiting(header, f.payload, f.queued_at)
         };
         self.ahead_bytes += chunk.len();
         self.ahead.push(chunk.view());
@@ -241,37 +222,8 @@ impl Scoreboard {
         // No message has this number.
         self.link(u64::MAX, true);
         let flags = DataFlags { immediate: false, unordered: true, begin: true, end: true };
-        self.chunks.push_back(Chunk {
-            state: ChunkState::Waiting,
-            header: DataHeader { tsn: Tsn(tsn as u32), stream: StreamId(0), ssn: Ssn(0), ppid: 0, flags },
-            mid: Mid(0),
-            fsn: 0,
-            payload: record,
-            message: u64::MAX,
-            before: 0,
-            after: 0,
-            class: u8::MAX,
-            deadline: None,
-            group: None,
-            max_retransmissions: None,
-            queued_at: now,
-            marked_at: None,
-            rank: UNRANKED,
-            last_path: None,
-            last_sent: None,
-            transmissions: 0,
-            cause: TransmissionCause::First,
-            fast_retransmitted: false,
-            on_several_paths: false,
-            timed_out: false,
-            bound: None,
-            reneged: false,
-            arrived: false,
-            kept: false,
-            parity: true,
-            repaired: false,
-            copies: Copies::default(),
-        });
+        let header = DataHeader { tsn: Tsn(tsn as u32), stream: StreamId(0), ssn: Ssn(0), ppid: 0, flags };
+        self.chunks.push_back(Chunk { message: u64::MAX, parity: true, ..Chunk::waiting(header, record, now) });
         tsn
     }
 

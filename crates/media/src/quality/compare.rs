@@ -21,7 +21,7 @@ pub enum FrameState {
 pub struct FrameResult {
     /// Packets that came, of those that the frame has.
     pub arrived: u32,
-    /// How it came.
+    /// Whole, with packets missing, or not at all.
     pub state: FrameState,
     /// It is whole, and so is every frame that it may refer to, directly or not.
     pub decodable: bool,

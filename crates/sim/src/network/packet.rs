@@ -61,7 +61,7 @@ pub enum Body<X> {
 /// A body that is not what it was.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Damaged<X> {
-    /// What it was.
+    /// The body as its host had sent it.
     pub body: Body<X>,
     /// Bits that links have flipped, from the IP header's first on, each once.
     pub flips: Vec<u32>,
