@@ -137,3 +137,26 @@ fn what_a_restart_left_is_forgotten_however_often_its_path_is_probed() {
     ];
     play("live", 0, &ops, false);
 }
+
+/// The first fragment of a message came and restored one of the next message, which was read before it.
+#[test]
+fn what_restores_another_chunk_is_in_its_message_first() {
+    let ops = [
+        Op::Send { server: false, stream: 0, len: 227, count: 10, life: Some(14) },
+        Op::Weather { path: 2, loss: 0, duplicate: 0, reorder: 1 },
+        Op::Weather { path: 2, loss: 12, duplicate: 20, reorder: 27 },
+        Op::Send { server: true, stream: 0, len: 381, count: 16, life: None },
+        Op::Cut { path: 1, forward: true, backward: false },
+        Op::Send { server: false, stream: 2, len: 153, count: 26, life: None },
+        Op::Run(49),
+        Op::Send { server: true, stream: 0, len: 1157, count: 2, life: None },
+        Op::Cut { path: 0, forward: true, backward: true },
+        Op::Cut { path: 1, forward: false, backward: false },
+        Op::Run(147),
+        Op::NewPort(2, 0),
+        Op::Run(161),
+        Op::Send { server: false, stream: 0, len: 1182, count: 20, life: None },
+        Op::Run(30),
+    ];
+    play_with("low-latency", 386, &ops, false, true);
+}

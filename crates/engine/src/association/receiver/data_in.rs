@@ -37,12 +37,13 @@ impl Association {
             return self.on_other_kind_of_data(now);
         }
         let Some(tsn) = self.admit(now, path, &d.header, d.payload, seen) else { return };
-        if self.peer.parity {
-            self.note_source(now, tsn, &parity_head::of_data(&d.header, d.payload.len()), d.payload);
-        }
         let outcome = self.receiver.take(tsn, d, owner, self.paths.mtu());
         if outcome != Outcome::Held {
-            self.mend(now, outcome);
+            return self.mend(now, outcome);
+        }
+        // What it restores counts on its being in its message.
+        if self.peer.parity {
+            self.note_source(now, tsn, &parity_head::of_data(&d.header, d.payload.len()), d.payload);
         }
     }
 

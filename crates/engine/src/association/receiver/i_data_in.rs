@@ -23,12 +23,13 @@ impl Association {
         let common =
             DataHeader { tsn: h.tsn, stream: h.stream, ssn: Ssn(h.mid.0 as u16), ppid: h.ppid, flags: h.flags };
         let Some(tsn) = self.admit(now, path, &common, d.payload, seen) else { return };
-        if self.peer.parity {
-            self.note_source(now, tsn, &parity_head::of_i_data(h, d.payload.len()), d.payload);
-        }
         let outcome = self.receiver.take_interleaved(tsn, d, owner, self.paths.mtu());
         if outcome != Outcome::Held {
-            self.mend(now, outcome);
+            return self.mend(now, outcome);
+        }
+        // What it restores counts on its being in its message.
+        if self.peer.parity {
+            self.note_source(now, tsn, &parity_head::of_i_data(h, d.payload.len()), d.payload);
         }
     }
 
