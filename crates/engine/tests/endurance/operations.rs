@@ -160,3 +160,22 @@ fn what_restores_another_chunk_is_in_its_message_first() {
     ];
     play_with("low-latency", 386, &ops, false, true);
 }
+
+/// A path answered again; those used only while none did were left, and with them the timer of withdrawn reports.
+#[test]
+fn withdrawn_reports_outlive_the_path_that_watched_them() {
+    let ops = [
+        Op::Weather { path: 0, loss: 6, duplicate: 25, reorder: 14 },
+        Op::Send { server: false, stream: 0, len: 1255, count: 18, life: None },
+        Op::Restore(0),
+        Op::Run(9),
+        Op::Cut { path: 0, forward: false, backward: false },
+        Op::Send { server: true, stream: 0, len: 13697, count: 11, life: None },
+        Op::Read(false),
+        Op::Run(130),
+        Op::Send { server: false, stream: 0, len: 313, count: 15, life: Some(35) },
+        Op::Read(true),
+        Op::Run(13),
+    ];
+    play_with("low-latency", 310, &ops, false, false);
+}

@@ -311,10 +311,6 @@ impl Association {
         let was_active = self.paths.get(id.index()).is_some_and(|p| p.state() == PathState::Active);
         self.set_path_state(now, id, to, reason);
         self.empty_path(now, id, TransmissionCause::Moved);
-        if self.paths.iter().all(|p| !p.timers.runs(PathTimer::T3)) {
-            // The timer that watched over withdrawn acknowledgements is gone with the path.
-            self.mark_reneged(now);
-        }
         // What it held and no other path holds is to be taken over.
         let holds = self.sender.has_marked_on(id);
         if was_active && holds {

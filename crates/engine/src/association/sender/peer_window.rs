@@ -191,6 +191,7 @@ impl Association {
             if let Some(p) = self.paths.get_mut(i).filter(|p| p.flight.bytes() == 0) {
                 p.timers.stop(PathTimer::T3);
             }
+            self.watch_withdrawn(now);
         }
     }
 }

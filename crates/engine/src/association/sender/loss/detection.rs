@@ -260,7 +260,16 @@ impl Association {
             p.timers.stop_for_data();
             p.expiry.end_probe();
         }
+        self.watch_withdrawn(now);
         lost
+    }
+
+    /// After a path's T3 stopped: acknowledgements that were withdrawn wait for a timer, or for none any more.
+    #[inline]
+    pub(in crate::association) fn watch_withdrawn(&mut self, now: Instant) {
+        if self.sender.board.reneged() > 0 && self.paths.iter().all(|p| !p.timers.runs(PathTimer::T3)) {
+            self.mark_reneged(now);
+        }
     }
 
     /// A withdrawn acknowledgement is one report that the chunk is missing, and each later SACK that acknowledges

@@ -61,6 +61,7 @@ impl Association {
             Some(_) => {}
         }
         p.timers.plan_tail_probe(self.policies.tail_probe(&cx, v));
+        self.watch_withdrawn(now);
     }
 
     /// Takes off the path the oldest packet and whatever left so long ago; the rest stays in flight, and one packet may
