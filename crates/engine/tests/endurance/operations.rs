@@ -179,3 +179,33 @@ fn withdrawn_reports_outlive_the_path_that_watched_them() {
     ];
     play_with("low-latency", 310, &ops, false, false);
 }
+
+/// The SACK that counted what was restored was lost, and nothing else was under way.
+#[test]
+fn the_last_sack_of_what_was_restored_may_be_lost() {
+    let ops = [
+        Op::Cut { path: 1, forward: false, backward: true },
+        Op::Send { server: true, stream: 0, len: 10, count: 1, life: None },
+        Op::Run(112),
+        Op::Send { server: false, stream: 0, len: 4404, count: 4, life: None },
+        Op::Run(82),
+        Op::InterfaceDown(2),
+        Op::Cut { path: 2, forward: false, backward: true },
+        Op::Send { server: true, stream: 0, len: 900, count: 5, life: Some(73) },
+        Op::Weather { path: 1, loss: 0, duplicate: 0, reorder: 0 },
+        Op::Run(1806),
+        Op::Send { server: false, stream: 0, len: 97, count: 9, life: None },
+        Op::InterfaceUp(0),
+        Op::Weather { path: 0, loss: 15, duplicate: 19, reorder: 7 },
+        Op::Run(85),
+        Op::Run(161),
+        Op::Send { server: false, stream: 0, len: 1100, count: 27, life: None },
+        Op::Restore(0),
+        Op::Weather { path: 0, loss: 14, duplicate: 6, reorder: 0 },
+        Op::Cut { path: 1, forward: false, backward: true },
+        Op::Send { server: true, stream: 0, len: 18090, count: 6, life: None },
+        Op::Run(85),
+        Op::Run(41),
+    ];
+    play_with("live", 465, &ops, false, true);
+}

@@ -57,7 +57,8 @@ impl Association {
             news |= self.receiver.settle_restored(tsn);
         }
         if !news {
-            return;
+            // Said again: our SACK was lost.
+            return self.acknowledger.after_forward_tsn(now, self.config.timers.sack_delay, true);
         }
         if self.receiver.check_cum() == Outcome::Broken {
             return self.broken_fragments(now);
