@@ -188,10 +188,10 @@ impl Association {
             }
             list.clear();
             self.scratch.copies = list;
-            if let Some(p) = self.paths.get_mut(i).filter(|p| p.flight.bytes() == 0) {
+            let watches = self.sender.board.reneged() > 0;
+            if let Some(p) = self.paths.get_mut(i).filter(|p| p.flight.bytes() == 0 && !watches) {
                 p.timers.stop(PathTimer::T3);
             }
-            self.watch_withdrawn(now);
         }
     }
 }
