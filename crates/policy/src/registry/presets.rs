@@ -151,7 +151,7 @@ pub(super) const PRESETS: &[Preset] = &[
             (Hook::RetransmissionOrder, "class_then_tsn"),
             (Hook::LossCount, "per_path"),
             (Hook::Window, "bandwidth_estimate"),
-            (Hook::Timer, "rfc9260:resume=1,probe=250"),
+            (Hook::Timer, "rfc9260:resume=1,probe=500"),
             (Hook::Abandon, "arrival"),
             (Hook::PathState, "path_truth"),
         ],
@@ -203,7 +203,7 @@ const CMT: &[(Hook, &str)] = &[
     (Hook::LossCount, "per_path"),
     (Hook::Window, "westwood"),
     (Hook::AckCredit, "cuc"),
-    (Hook::Timer, "rfc9260:resume=1,probe=250"),
+    (Hook::Timer, "rfc9260:resume=1,probe=500"),
     (Hook::Abandon, "arrival"),
     (Hook::PathState, "path_truth"),
 ];
