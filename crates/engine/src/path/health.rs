@@ -85,6 +85,11 @@ impl Health {
         self.contact.last_heard()
     }
 
+    /// When it was heard of last, or began to owe an answer.
+    pub fn quiet_since(&self) -> Option<Instant> {
+        self.contact.newest()
+    }
+
     /// Since when packets have left of which nothing was heard.
     #[inline]
     pub fn unanswered_since(&self) -> Option<Instant> {

@@ -163,6 +163,8 @@ impl Path {
         if answer.late && !self.rtt.agrees_with(rtt) {
             self.rtt.restart(now, rtt);
             self.one_way.own_round_trip(now, rtt);
+            let back = self.one_way.back().unwrap_or(rtt / 2);
+            self.one_way.sample(now, rtt, back);
         } else {
             self.sample_own_round_trip(now, rtt);
         }

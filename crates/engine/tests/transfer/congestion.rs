@@ -186,7 +186,7 @@ fn a_burst_is_four_packets_and_the_window_stays() {
 /// Shows: 9260/C1, 9260/H4.
 #[test]
 fn each_path_has_a_window_of_its_own_and_the_peers_is_shared() {
-    let config = unlimited("cmt");
+    let config = changed(unlimited("cmt"), |c| c.profile.set(Hook::Timer, "rfc9260").expect("registered"));
     let mut m = Manual::new(&config, &[(link(10, 20), link(10, 20)), (link(10, 20), link(10, 20))]);
     m.send(40, FULL);
     let seen = m.packets();

@@ -4,6 +4,8 @@
 use crate::common::*;
 use anabranch_base::{Duration, Instant, RandomStream};
 use anabranch_engine::{AssocConfig, SendOptions};
+use anabranch_policy::registry::Hook;
+use anabranch_sim::{Limit, LinkConfig};
 use anabranch_wire::kind;
 
 const PROFILES: [&str; 2] = ["live", "low-latency"];
@@ -193,4 +195,46 @@ fn bursts_of_losses_back_off_to_no_cliff() {
         }
     }
     assert!(bad.is_empty(), "{}", bad.join("\n"));
+}
+
+/// How long after a short darkness the first packet arrives where a transfer had filled the window, and the round trip
+/// before.
+fn after_a_full_window(config: &AssocConfig, delay: u64, dark: u64) -> (Duration, Duration) {
+    let short = || LinkConfig { limit: Limit::packets(20 + delay), ..link(8, delay) };
+    let mut b = Bench::connected(dark + delay, config, &[(short(), short())]);
+    b.strict = true;
+    let unordered = SendOptions { unordered: true, ..SendOptions::default() };
+    while b.send(Side::Client, unordered, vec![0; 1_100]) {}
+    b.run_for(ms(3_000));
+    let srtt = b.path(Side::Client, 0).srtt;
+    b.filter = Some(Box::new(|_| false));
+    b.run_for(ms(dark));
+    b.filter = None;
+    let end = b.now;
+    // Not messages: what is repeated may have arrived without our hearing of it.
+    let before = b.path(Side::Server, 0).counters.packets_received;
+    while b.path(Side::Server, 0).counters.packets_received == before {
+        assert!(b.now < end + ms(5_000), "nothing comes");
+        b.run_for(ms(1));
+    }
+    (b.now - end, srtt)
+}
+
+/// T3 has not expired yet, and remembers RTO.Min or every spike; the window is full and nothing is heard.
+#[test]
+fn a_full_window_of_silence_is_probed_before_t3() {
+    for profile in ["cmt", "media"] {
+        let with = changed(patient(profile), |c| c.limits.send_buffer = 4 << 20);
+        let without = changed(with.clone(), |c| c.profile.set(Hook::Timer, "rfc9260:resume=1").expect("registered"));
+        let mut slower = 0;
+        for delay in [10, 40, 100] {
+            for dark in [300, 450, 600] {
+                let (took, srtt) = after_a_full_window(&with, delay, dark);
+                let most = (srtt * 2).max(ms(500)) + srtt + ms(60);
+                assert!(took <= most, "{profile} {delay} {dark}: {took}, {srtt} round trip");
+                slower += usize::from(after_a_full_window(&without, delay, dark).0 > took);
+            }
+        }
+        assert!(slower >= 6, "{profile}: T3 alone is as quick in all but {slower} cases of nine");
+    }
 }

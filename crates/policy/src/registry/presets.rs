@@ -145,11 +145,14 @@ pub(super) const PRESETS: &[Preset] = &[
     },
     Preset {
         name: "media",
-        summary: "Media classes in retransmission and bandwidth-estimated windows of Cheng et al. 2011.",
+        summary: "Media classes in retransmission and bandwidth-estimated windows of Cheng et al. 2011, on the quickest path.",
         choices: &[
+            (Hook::PathScheduler, "min_rtt"),
             (Hook::RetransmissionOrder, "class_then_tsn"),
             (Hook::LossCount, "per_path"),
             (Hook::Window, "bandwidth_estimate"),
+            (Hook::Timer, "rfc9260:resume=1,probe=500"),
+            (Hook::Abandon, "arrival"),
             (Hook::PathState, "path_truth"),
         ],
     },
@@ -200,6 +203,7 @@ const CMT: &[(Hook, &str)] = &[
     (Hook::LossCount, "per_path"),
     (Hook::Window, "westwood"),
     (Hook::AckCredit, "cuc"),
+    (Hook::Timer, "rfc9260:resume=1,probe=500"),
     (Hook::Abandon, "arrival"),
     (Hook::PathState, "path_truth"),
 ];

@@ -9,7 +9,7 @@
 //! slow start a larger sample replaces it.
 //! `mu=printed` multiplies by RTTmin/RTT, which understates the rate under queueing. `startup=always` applies the
 //! threshold after every round of slow start as printed, which ends it in the first round without a queue; the
-//! default waits until a round shows one. No estimate yet: RFC 9260. Not friendly towards flows that halve.
+//! default waits until all packets of a round show one. No estimate yet: RFC 9260. Not friendly towards flows that halve.
 //! The paper lets nothing decay while a path is idle, nor is it done here: what takes over from a path that fell silent
 //! would begin with four packets. The first loss brings the window to the estimate.
 //! Parameters: `mu`, `startup`, `floor` packets of the threshold.
@@ -55,6 +55,8 @@ struct Round {
     last_sent: Instant,
     acked: u64,
     gaps: Duration,
+    /// Smallest round trip of a packet that was acknowledged in it.
+    least: Option<Duration>,
 }
 
 struct BandwidthEstimate {
@@ -95,6 +97,7 @@ impl BandwidthEstimate {
             last_sent: now,
             acked: 0,
             gaps: Duration::ZERO,
+            least: None,
         });
     }
     /// Bytes per second measured by a finished round of length `t`; none leaves the estimate.
@@ -155,6 +158,7 @@ impl Window for BandwidthEstimate {
         let gap = self.last_ack.map(|t| cx.now - t);
         self.last_ack = Some(cx.now);
         let Some(mut r) = self.round else { return change };
+        r.least = r.least.into_iter().chain(ack.rtt).min();
         if let Some(gap) = gap.filter(|&g| g <= p.srtt / 2) {
             r.acked += ack.acked;
             r.gaps += gap;
@@ -166,7 +170,8 @@ impl Window for BandwidthEstimate {
         let t = ack.rtt.unwrap_or(p.last_rtt);
         if !t.is_zero() && !p.min_rtt.is_zero() {
             self.end_round(&r, t, p);
-            let queue = t > p.min_rtt + p.min_rtt / 4;
+            // Of all its packets: the answer to the last one may have waited for a companion.
+            let queue = r.least.unwrap_or(t) > p.min_rtt + p.min_rtt / 4;
             let applies = self.startup == Startup::Always || self.startup == Startup::Queue && queue;
             if let Some(pipe) = self.pipe(p).filter(|_| p.in_slow_start() && applies) {
                 change.ssthresh = pipe;
@@ -256,19 +261,24 @@ mod tests {
 
     #[test]
     fn slow_start_ends_by_a_queue_or_as_printed() {
-        let threshold = |startup, rtt| {
+        let threshold = |startup, rtt, last| {
             let (mut s, mut w) = (scene(100), policy(false, startup));
             (s.paths[0].cwnd, s.paths[0].ssthresh) = (10_000, u64::MAX);
             smooth(&mut s, &mut w, 60, 20, 5, rtt);
             let until = w.round.unwrap().until;
-            let rtt = Some(ms(rtt));
-            let ack = AckOnPath { bytes: CHUNK, acked: CHUNK, newest_seq: Some(until), rtt, ..AckOnPath::default() };
-            w.on_ack(&s.cx(), PathId(0), &ack).ssthresh
+            let ack = |seq, rtt| {
+                let ack = AckOnPath { bytes: CHUNK, acked: CHUNK, newest_seq: Some(seq), ..AckOnPath::default() };
+                AckOnPath { rtt: Some(ms(rtt)), ..ack }
+            };
+            w.on_ack(&s.cx(), PathId(0), &ack(until - 1, rtt));
+            s.now += ms(5);
+            w.on_ack(&s.cx(), PathId(0), &ack(until, rtt + last)).ssthresh
         };
-        assert_eq!(threshold(Startup::Queue, 100), u64::MAX);
-        assert!(threshold(Startup::Queue, 130) < 30_000);
-        assert!(threshold(Startup::Always, 100) < 30_000);
-        assert_eq!(threshold(Startup::Never, 200), u64::MAX);
+        assert_eq!(threshold(Startup::Queue, 100, 0), u64::MAX);
+        assert_eq!(threshold(Startup::Queue, 100, 200), u64::MAX, "a delayed SACK is no queue");
+        assert!(threshold(Startup::Queue, 130, 0) < 30_000);
+        assert!(threshold(Startup::Always, 100, 0) < 30_000);
+        assert_eq!(threshold(Startup::Never, 200, 0), u64::MAX);
     }
 
     #[test]

@@ -73,7 +73,7 @@ fn die(what: &str, death: Death, run: &mut Run, n: u64) -> (Duration, Duration) 
 /// where the deaths before would show. `live` stays where it is well off, the peer remembers for long that its answers
 /// are lost, and over 200 ms what T3 does to a window outlasts the pause between two deaths.
 fn twenty(what: &str, death: Death, profile: &str, links: &Links, rate: u64) {
-    let alone = death == Death::Reverse || profile == "live" || links[0].0.delay >= ms(100);
+    let alone = death == Death::Reverse || ["live", "media"].contains(&profile) || links[0].0.delay >= ms(100);
     let mut run = Run::new(11, profile, links, rate);
     run.go(ms(3_000));
     let (mut times, mut bounds) = (vec![], vec![]);

@@ -18,15 +18,18 @@ impl Association {
     /// where none works it is the turn of whichever is used for want of a better one.
     pub(in crate::association) fn on_probe_timer(&mut self, now: Instant, id: PathId) {
         let usable = self.paths.usable();
-        let silent = |p: &Path| p.expiry.is_silent();
+        let silent = |p: &Path| p.expiry.is_silent() || self.stuck_from(p).is_some_and(|at| at <= now);
         let alone = self.paths.iter().filter(|p| usable.has(p.id())).all(silent);
-        let Some(p) = self.paths.get_mut(id.index()) else { return };
-        p.timers.stop(PathTimer::WindowProbe);
-        if p.expiry.has_resumed() {
+        let Some(p) = self.paths.get(id.index()) else { return };
+        let (silent, resumed, later) = (silent(p), p.expiry.has_resumed(), self.stuck_from(p));
+        if let Some(p) = self.paths.get_mut(id.index()) {
+            p.timers.plan_window_probe(later.filter(|at| *at > now));
+        }
+        if resumed {
             // What was overtaken is overdue now.
             return self.use_resumed_paths(now);
         }
-        if !silent(p) {
+        if !silent {
             return;
         }
         if alone {
@@ -42,6 +45,16 @@ impl Association {
         if let Some(p) = self.paths.get_mut(id.index()) {
             p.timers.plan_window_probe(at);
         }
+    }
+
+    /// From when on nothing was heard for as long as a probe waits of the packets that fill the window; none while there is
+    /// room. T3, which remembers every spike, is not the only one who asks then.
+    fn stuck_from(&self, p: &Path) -> Option<Instant> {
+        if p.congestion.has_room(p.flight.bytes()) || p.flight.packets() == 0 {
+            return None;
+        }
+        let v = p.view(self.paths.mtu(), self.views.signals(p.id()));
+        self.policies.window_probe(p.health.quiet_since()?, &v)
     }
 
     /// No path in use answers: one that has not been confirmed yet, or that the peer has not even learnt, may be the way,

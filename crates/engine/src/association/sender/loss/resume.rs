@@ -26,8 +26,20 @@ impl Association {
         p.expiry.answer(sent_at, in_time);
     }
 
+    /// The answer to a FORWARD-TSN shows that its path works, although it acknowledges no data.
+    fn note_answered_forward(&mut self, now: Instant) {
+        let cum = self.sender.board.cumulative();
+        let answered = self.sender.forward_sent.filter(|(to, _, _)| *to <= cum);
+        let Some((_, sent_at, path)) = answered else { return };
+        self.note_resumed(now, path, sent_at, false);
+        if let Some(p) = self.paths.get_mut(path.index()) {
+            p.expiry.end_row();
+        }
+    }
+
     /// Looks at what the paths that resumed still have in flight.
     pub(in crate::association) fn use_resumed_paths(&mut self, now: Instant) {
+        self.note_answered_forward(now);
         if self.paths.iter().any(|p| p.expiry.has_resumed()) {
             self.resume_paths(now);
         }

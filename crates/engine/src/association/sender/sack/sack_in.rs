@@ -111,7 +111,6 @@ impl Association {
             self.on_peer_window(now, s.a_rwnd, progress);
         }
         let progress = self.scratch.acks.iter().any(|t| t.touched);
-        self.note_answered_forward(cum);
         let before = self.sender.highest_since_advance.filter(|_| !advanced);
         self.sender.highest_since_advance = before.max(self.scratch.highest_acked);
         self.finish_tally(now);
@@ -148,14 +147,6 @@ impl Association {
         g.next.extend_from_slice(&g.kept);
         join(&mut g.next);
         GapsRead::Fine
-    }
-
-    /// The answer to a FORWARD-TSN shows that its path works, although it acknowledges no data.
-    fn note_answered_forward(&mut self, cum: u64) {
-        let answered = self.sender.forward_sent.filter(|(to, _, _)| *to <= cum);
-        if let Some(p) = answered.and_then(|(_, _, path)| self.paths.get_mut(path.index())) {
-            p.expiry.end_row();
-        }
     }
 
     fn begin_tally(&mut self) {

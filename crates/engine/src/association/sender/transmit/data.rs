@@ -350,7 +350,7 @@ impl Association {
         let (Some(v), Some(p)) = (cx.path(path), self.paths.get_for(path.index(), Shown::Nothing)) else { return };
         p.pace.send(now);
         p.expiry.end_probe();
-        if p.expiry.is_silent() {
+        if p.expiry.is_silent() || !p.congestion.has_room(p.flight.bytes()) {
             p.timers.plan_window_probe(self.policies.window_probe(now, v));
         }
         if let Some(rate) = p.congestion.send(now, p.flight.next_seq() - 1, v) {
