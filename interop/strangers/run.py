@@ -360,6 +360,7 @@ def soak(anabranch, seconds, seed):
     thread = threading.Thread(target=play)
     thread.start()
     began, looks, sender, emulate, attack = time.monotonic(), [], None, None, None
+    story = []
     next_look = next_sender = next_attack = began
     while time.monotonic() < began + seconds and program.alive():
         now = time.monotonic()
@@ -378,12 +379,14 @@ def soak(anabranch, seconds, seed):
             listening(relays[1])
             more = [f for i, r in enumerate(relays) for f in ("--path", f"127.0.0.{i + 1},via=127.0.0.1:{r}")]
             sender = Sender(anabranch, port, more=more)
+            story.append((time.monotonic(), f"a sender begins, its paths: {flaps}"))
         if now >= next_attack:
             next_attack = now + rng.uniform(3, 8)
             if attack:
                 attack.stop()
-            names = [n for n in peer.ATTACKS if n != "flows"]
-            attack = Attack(rng.choice(names), port)
+            name = rng.choice([n for n in peer.ATTACKS if n != "flows"])
+            attack = Attack(name, port)
+            story.append((time.monotonic(), f"attack {name}"))
         if now >= next_look:
             next_look = now + min(10, seconds / 30)
             look = program.look()
@@ -408,6 +411,10 @@ def soak(anabranch, seconds, seed):
     gaps = [b - a for a, b in zip(heard, heard[1:])]
     print(f"{seconds:.0f} s, seed {seed}: {len(heard)} datagrams of the sender put out, longest pause {max(gaps, default=0):.1f} s")
     print(f"memory, mean of each half: {memory[0]:.1f} and {memory[1]:.1f} MB; descriptors: {files[0]:.1f} and {files[1]:.1f}")
+    # What went on when the stream paused for longest.
+    for at, gap in sorted(((a, b - a) for a, b in zip(heard, heard[1:])), key=lambda g: -g[1])[:3]:
+        told = [f"{t - at:+.1f} s {what}" for t, what in story if at - 5 <= t <= at + gap]
+        print(f"pause of {gap:.1f} s at {at - began:.0f} s: {'; '.join(told)}")
     lines = len(program.lines())
     print(f"{lines} lines of log, {program.cpu / seconds * 100:.0f} % of a core, ended {ending:.2f} s after SIGTERM")
     faults = [
