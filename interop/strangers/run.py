@@ -413,8 +413,8 @@ def soak(anabranch, seconds, seed):
     print(f"memory, mean of each half: {memory[0]:.1f} and {memory[1]:.1f} MB; descriptors: {files[0]:.1f} and {files[1]:.1f}")
     # What went on when the stream paused for longest.
     for at, gap in sorted(((a, b - a) for a, b in zip(heard, heard[1:])), key=lambda g: -g[1])[:3]:
-        told = [f"{t - at:+.1f} s {what}" for t, what in story if at - 5 <= t <= at + gap]
-        print(f"pause of {gap:.1f} s at {at - began:.0f} s: {'; '.join(told)}")
+        events = [f"{t - at:+.1f} s {what}" for t, what in story if at - 5 <= t <= at + gap]
+        print(f"pause of {gap:.1f} s at {at - began:.0f} s: {'; '.join(events)}")
     lines = len(program.lines())
     print(f"{lines} lines of log, {program.cpu / seconds * 100:.0f} % of a core, ended {ending:.2f} s after SIGTERM")
     faults = [
