@@ -3,7 +3,7 @@
 //! is over a round trip or two after its end, however long T3 has been backed off.
 
 use crate::association::Association;
-use crate::path::{Origin, Path, PathTimer};
+use crate::path::{Origin, Path};
 use crate::repair::TransmissionCause;
 use crate::transmit::Transmit;
 use crate::tx::scoreboard::{Chunk, ChunkState};
