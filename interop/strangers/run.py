@@ -408,11 +408,12 @@ def soak(anabranch, seconds, seed):
     mean = lambda values: sum(values) / max(1, len(values))  # noqa: E731
     memory = [mean([kb for kb, _ in part]) / 1024 for part in (looks[:half], looks[half:])]
     files = [mean([f for _, f in part]) for part in (looks[:half], looks[half:])]
-    gaps = [b - a for a, b in zip(heard, heard[1:])]
-    print(f"{seconds:.0f} s, seed {seed}: {len(heard)} datagrams of the sender put out, longest pause {max(gaps, default=0):.1f} s")
+    pauses = sorted(((b - a, a) for a, b in zip(heard, heard[1:])), reverse=True)[:3]
+    longest = pauses[0][0] if pauses else 0
+    print(f"{seconds:.0f} s, seed {seed}: {len(heard)} datagrams of the sender put out, longest pause {longest:.1f} s")
     print(f"memory, mean of each half: {memory[0]:.1f} and {memory[1]:.1f} MB; descriptors: {files[0]:.1f} and {files[1]:.1f}")
     # What went on when the stream paused for longest.
-    for at, gap in sorted(((a, b - a) for a, b in zip(heard, heard[1:])), key=lambda g: -g[1])[:3]:
+    for gap, at in pauses:
         events = [f"{t - at:+.1f} s {what}" for t, what in story if at - 5 <= t <= at + gap]
         print(f"pause of {gap:.1f} s at {at - began:.0f} s: {'; '.join(events)}")
     lines = len(program.lines())

@@ -274,11 +274,16 @@ impl Path {
     /// A round trip over this path both ways.
     pub fn sample_own_round_trip(&mut self, now: Instant, rtt: Duration) {
         self.rtt.sample(now, rtt);
-        self.one_way.own_round_trip(now, rtt);
-        self.one_way.sample(now, rtt, self.one_way.back().unwrap_or(rtt / 2));
+        self.sample_own_ways(now, rtt);
         if self.flight.bytes() == 0 {
             self.rtt.was_unloaded(now);
         }
+    }
+
+    /// How such a round trip divides into the way there and the way back.
+    fn sample_own_ways(&mut self, now: Instant, rtt: Duration) {
+        self.one_way.own_round_trip(now, rtt);
+        self.one_way.sample(now, rtt, self.one_way.back().unwrap_or(rtt / 2));
     }
 
     /// To be probed by turns (RFC 9260 §5.4).

@@ -162,9 +162,7 @@ impl Path {
         // One that was given up may have been lost: the path is what it was where the answer took as long as others.
         if answer.late && !self.rtt.agrees_with(rtt) {
             self.rtt.restart(now, rtt);
-            self.one_way.own_round_trip(now, rtt);
-            let back = self.one_way.back().unwrap_or(rtt / 2);
-            self.one_way.sample(now, rtt, back);
+            self.sample_own_ways(now, rtt);
         } else {
             self.sample_own_round_trip(now, rtt);
         }

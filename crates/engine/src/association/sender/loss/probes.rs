@@ -1,6 +1,7 @@
 //! Packets beyond the window while an expiry of T3 waits for its answer, where the policy of timers wants them: one per
 //! interval and path, of fresh data if there is any and of what is outstanding else. So a burst of losses or darkness
-//! is over a round trip or two after its end, however long T3 has been backed off.
+//! is over a round trip or two after its end, however long T3 has been backed off. So does a window that is full of
+//! packets of which nothing was heard for an interval, before T3 expires.
 
 use crate::association::Association;
 use crate::path::{Origin, Path};
