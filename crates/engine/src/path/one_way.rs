@@ -33,6 +33,7 @@ pub(crate) struct OneWay {
     longer: Duration,
     there: Least,
     recent: Least,
+    last: Duration,
 }
 
 /// The peer's clock beside ours.
@@ -101,6 +102,7 @@ impl OneWay {
         let there = rtt.saturating_sub(back).max(rtt / 8);
         self.there.update(now, there, HALF);
         self.recent.update(now, there, rtt.max(RECENT));
+        self.last = there;
     }
 
     /// Its way back, as far as is known: half of its own round trip where stamps tell nothing.
@@ -137,6 +139,11 @@ impl OneWay {
         self.there.get()
     }
 
+    /// The newest time there.
+    pub fn last(&self) -> Duration {
+        self.last
+    }
+
     /// Smallest time there over the last one to two round trips before the newest sample.
     pub fn recent(&self) -> Duration {
         self.recent.get()
@@ -158,7 +165,7 @@ mod tests {
         slow.sample(now, MS(190), fast.back().unwrap());
         assert_eq!((slow.least(), slow.recent()), (MS(160), MS(160)));
         slow.sample(now + MS(10), MS(240), MS(30));
-        assert_eq!((slow.least(), slow.recent()), (MS(160), MS(160)));
+        assert_eq!((slow.least(), slow.recent(), slow.last()), (MS(160), MS(160), MS(210)));
         slow.sample(now + MS(600), MS(240), MS(30));
         slow.sample(now + MS(1_200), MS(240), MS(30));
         assert_eq!((slow.least(), slow.recent()), (MS(160), MS(210)), "the recent one follows");

@@ -35,6 +35,7 @@ impl Path {
             stalled_at,
             one_way,
             recent_one_way,
+            last_one_way,
             reference_rtt,
             backoff,
             consecutive_timeouts,
@@ -83,6 +84,7 @@ impl Path {
         *stalled_at = self.rtt.stalled_at();
         *one_way = self.one_way.least();
         *recent_one_way = self.one_way.recent();
+        *last_one_way = self.one_way.last();
         *reference_rtt = self.congestion.reference_rtt();
         *backoff = self.expiry.backoff();
         *consecutive_timeouts = self.expiry.in_a_row();

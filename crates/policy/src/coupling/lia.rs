@@ -31,10 +31,15 @@ fn window(p: &PathView) -> f64 {
     if p.in_recovery { p.ssthresh.min(p.cwnd) as f64 } else { p.cwnd as f64 }
 }
 
-/// The share of its own increase that `me` may take.
-fn share(cx: &AssocView<'_>, me: &PathView) -> f64 {
+/// A share in parts per million.
+pub(super) fn ppm(share: f64) -> Ppm {
+    Ppm((share * 1e6 + 0.5) as u32)
+}
+
+/// The share of its own increase that `me`, one of `paths`, may take.
+pub(super) fn share<'a>(paths: impl Iterator<Item = &'a PathView>, me: &PathView) -> f64 {
     let (mut best, mut sum) = (0.0f64, 0.0f64);
-    for p in cx.active().filter(|p| !p.srtt.is_zero()) {
+    for p in paths.filter(|p| !p.srtt.is_zero()) {
         let rtt = p.srtt.as_secs_f64();
         best = best.max(window(p) / (rtt * rtt));
         sum += window(p) / rtt;
@@ -48,7 +53,7 @@ impl Coupling for Lia {
     }
     fn scale(&mut self, cx: &AssocView<'_>, g: &Growth) -> Ppm {
         match cx.path(g.path) {
-            Some(me) if !me.in_slow_start() && !me.srtt.is_zero() => Ppm((share(cx, me) * 1e6 + 0.5) as u32),
+            Some(me) if !me.in_slow_start() && !me.srtt.is_zero() => ppm(share(cx.active(), me)),
             _ => Ppm::ONE,
         }
     }

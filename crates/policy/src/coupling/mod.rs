@@ -3,7 +3,7 @@
 use crate::asks::every_policy;
 use crate::loss_cause::{Cause, LossEvent};
 use crate::registry::Policy;
-use crate::view::{AssocView, Signals};
+use crate::view::{AssocView, PathView, Signals};
 use crate::window::WindowState;
 use anabranch_base::{PathId, Ppm};
 
@@ -49,8 +49,43 @@ pub trait Coupling: Send {
     fn publish(&self, _p: PathId, _board: &mut Signals) {}
 }
 
+/// What windows were after the last event, by path: a policy that hears of a loss sees them cut already.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Before(Vec<u64>);
+
+impl Before {
+    /// Windows are these now.
+    pub fn note(&mut self, cx: &AssocView<'_>) {
+        self.0.clear();
+        self.0.extend(cx.paths.iter().map(|p| p.cwnd));
+    }
+    /// One of them was set since.
+    pub fn set(&mut self, to: &Adjust) {
+        if let Some(w) = self.0.get_mut(to.path.index()) {
+            *w = to.to.cwnd;
+        }
+    }
+    /// The window of `p`, or the one it has where none was noted.
+    pub fn of(&self, p: &PathView) -> u64 {
+        self.0.get(p.id.index()).copied().unwrap_or(p.cwnd)
+    }
+    /// Window by round trip of a path in use, bytes a second; none without a round trip.
+    pub fn rate(&self, p: &PathView) -> Option<f64> {
+        (p.state.usable() && !p.srtt.is_zero()).then(|| self.of(p) as f64 / p.srtt.as_secs_f64())
+    }
+    /// The sum of those rates.
+    pub fn rate_sum(&self, cx: &AssocView<'_>) -> f64 {
+        cx.active().filter_map(|p| self.rate(p)).sum()
+    }
+}
+
+pub mod balia;
 pub mod lia;
+pub mod olia;
+pub mod resource_pooling;
+pub mod shared_bottleneck;
 pub mod uncoupled;
 
 /// Its policies: one line each.
-pub static POLICIES: &[Policy<dyn Coupling>] = &[uncoupled::POLICY, lia::POLICY];
+pub static POLICIES: &[Policy<dyn Coupling>] =
+    &[uncoupled::POLICY, lia::POLICY, olia::POLICY, balia::POLICY, resource_pooling::POLICY, shared_bottleneck::POLICY];

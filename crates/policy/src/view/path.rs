@@ -93,6 +93,8 @@ pub struct PathView {
     pub one_way: Duration,
     /// Smallest such time of the last one to two round trips before `sampled_at`.
     pub recent_one_way: Duration,
+    /// The time that the newest round trip took there, by what is known of its way back.
+    pub last_one_way: Duration,
     /// Smaller RTT of the newest heartbeat pair (Xu et al. 2014 eq. 5); zero without one.
     pub reference_rtt: Duration,
     /// Back-off exponent of the retransmission timer.
@@ -169,6 +171,7 @@ impl PathView {
             stalled_at: None,
             one_way: Duration::ZERO,
             recent_one_way: Duration::ZERO,
+            last_one_way: Duration::ZERO,
             reference_rtt: Duration::ZERO,
             backoff: 0,
             consecutive_timeouts: 0,
