@@ -3,7 +3,7 @@
 /// A set of optional callbacks that cost something and that most policies do not implement. The engine reads the sets of
 /// an association's policies once, and hot paths skip what is not in them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Asks(u16);
+pub struct Asks(u32);
 
 impl Asks {
     /// No optional callback.
@@ -41,6 +41,8 @@ impl Asks {
     pub const REPAIR: Asks = Asks(1 << 14);
     /// `Redundancy::extra` answers with nothing but parity: not asked where the peer does not take it.
     pub const PARITY: Asks = Asks(1 << 15);
+    /// `LossCause::sample`: round trips, packet by packet.
+    pub const SAMPLES: Asks = Asks(1 << 16);
     /// Something to write on the board of facts.
     pub const BOARD: Asks = Asks::BOUND.and(Asks::PUBLISH).and(Asks::QUALITY);
 

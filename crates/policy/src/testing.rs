@@ -129,6 +129,7 @@ pub(crate) fn loss(path: u8) -> crate::loss_cause::LossEvent {
         path: PathId(path),
         kind: crate::loss_cause::LossKind::FastRetransmit,
         bytes: 1_144,
+        packets: None,
         new_episode: true,
     }
 }

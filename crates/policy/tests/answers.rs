@@ -210,7 +210,7 @@ proptest! {
             let cx = w.cx(PathSet::first(1), &[]);
             let ack = AckOnPath { bytes, acked: bytes, packets: 1, fully_used: true, ..AckOnPath::default() };
             let grown = window.on_ack(&cx, me, &ack);
-            let cut = window.on_loss(&cx, me, &LossEvent { path: me, kind, bytes, new_episode }, cause);
+            let cut = window.on_loss(&cx, me, &LossEvent { path: me, kind, bytes, packets: None, new_episode }, cause);
             prop_assert_eq!(profile.controls_congestion(), window.controls_congestion());
             if window.controls_congestion() {
                 prop_assert!(cut.cwnd <= w.paths[0].cwnd.max(64 * w.paths[0].mtu), "{}: {cut:?}", info.name);

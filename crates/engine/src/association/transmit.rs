@@ -8,6 +8,7 @@ use crate::transmit::Transmit;
 use anabranch_base::{Instant, PathId, Tsn};
 use anabranch_base::{Ssn, StreamId};
 use anabranch_policy::Asks;
+use anabranch_policy::loss_cause::LostPackets;
 use anabranch_policy::path_quality::Notice;
 use anabranch_wire::{GapBlock, kind};
 
@@ -37,6 +38,8 @@ pub(crate) struct Scratch {
     pub flight_before: Vec<u32>,
     /// The path that the acknowledgement at hand came back over.
     pub sack_came_by: Option<PathId>,
+    /// What was taken for lost since a policy was asked for a cause, and on which path.
+    pub lost: Option<(PathId, LostPackets)>,
     /// When the packet at hand left its sender, by its clock, microseconds.
     pub stamp: Option<u32>,
     pub gap_ranges: GapScratch,
@@ -59,6 +62,7 @@ impl Scratch {
         oldest: Vec::new(),
         packets_reported: 0,
         highest_acked: None,
+        lost: None,
         flight_before: Vec::new(),
         sack_came_by: None,
         stamp: None,

@@ -3,6 +3,7 @@
 //! Source: RFC 9260 §7.2.3. No parameters.
 
 use super::{Cause, LossCause, LossEvent};
+use crate::asks::Asks;
 use crate::registry::{Hook, Policy, PolicyInfo};
 use crate::view::AssocView;
 
@@ -21,6 +22,9 @@ pub(super) const POLICY: Policy<dyn LossCause> = Policy {
 struct AlwaysCongestion;
 
 impl LossCause for AlwaysCongestion {
+    fn asks(&self) -> Asks {
+        Asks::NOTHING
+    }
     fn classify(&mut self, _cx: &AssocView<'_>, _e: &LossEvent) -> Cause {
         Cause::Congestion
     }

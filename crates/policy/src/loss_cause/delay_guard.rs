@@ -8,6 +8,7 @@
 //! Parameters: `guard`, largest round trip over the smallest that still means "no queue".
 
 use super::{Cause, LossCause, LossEvent, LossKind};
+use crate::asks::Asks;
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
 use crate::view::AssocView;
 use anabranch_base::Ppm;
@@ -35,6 +36,9 @@ impl DelayGuard {
 }
 
 impl LossCause for DelayGuard {
+    fn asks(&self) -> Asks {
+        Asks::NOTHING
+    }
     fn classify(&mut self, cx: &AssocView<'_>, e: &LossEvent) -> Cause {
         let Some(p) = cx.path(e.path) else { return Cause::Congestion };
         match e.kind {

@@ -3,7 +3,7 @@
 use crate::asks::every_policy;
 use crate::registry::Policy;
 use crate::view::AssocView;
-use anabranch_base::PathId;
+use anabranch_base::{Duration, Instant, PathId};
 
 /// How a loss was noticed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,8 +23,43 @@ pub struct LossEvent {
     pub kind: LossKind,
     /// Payload bytes newly marked.
     pub bytes: u64,
+    /// Packets newly marked; none where a mark or a policy, not a missing packet, says that there was congestion.
+    pub packets: Option<LostPackets>,
     /// Opens a recovery episode; within one the window is not cut again (RFC 9260 §7.2.4).
     pub new_episode: bool,
+}
+
+/// Packets of one path that were taken for lost together, by their serials on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LostPackets {
+    /// Smallest serial.
+    pub first: u64,
+    /// Largest one.
+    pub last: u64,
+    /// How many chunks, of which a packet may hold several.
+    pub chunks: u32,
+}
+
+impl LostPackets {
+    /// One more, of packet `seq`.
+    #[must_use]
+    pub fn and(before: Option<LostPackets>, seq: u64) -> LostPackets {
+        let l = before.unwrap_or(LostPackets { first: seq, last: seq, chunks: 0 });
+        LostPackets { first: l.first.min(seq), last: l.last.max(seq), chunks: l.chunks.saturating_add(1) }
+    }
+}
+
+/// A round trip that an acknowledgement showed.
+#[derive(Clone, Copy, Debug)]
+pub struct Sample {
+    /// Path of the packet.
+    pub path: PathId,
+    /// Its serial there, the largest that the acknowledgement has news of.
+    pub seq: u64,
+    /// Its round trip.
+    pub rtt: Duration,
+    /// Packets that were newly acknowledged.
+    pub packets: u32,
 }
 
 /// The cause a window reacts to.
@@ -42,7 +77,9 @@ pub enum Cause {
 
 /// Tells causes apart.
 pub trait LossCause: Send {
-    every_policy!();
+    every_policy!(SAMPLES);
+    /// A round trip, before anything is judged by the acknowledgement that showed it.
+    fn sample(&mut self, _now: Instant, _s: &Sample) {}
     /// The cause of `e`.
     fn classify(&mut self, cx: &AssocView<'_>, e: &LossEvent) -> Cause;
 }

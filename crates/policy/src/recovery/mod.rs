@@ -50,6 +50,11 @@ pub trait Recovery: Send {
     every_policy!();
     /// Does a loss by reports begin an episode, for which the window is cut? A timeout always does.
     fn begins(&self, l: &Loss) -> bool;
+    /// Does one that the cause hook puts down to radio? Where it does, the window does not grow, and what a queue drops
+    /// before the episode is over cuts nothing.
+    fn radio_begins(&self) -> bool {
+        true
+    }
     /// Is the episode of a path over?
     fn over(&self, p: &Progress) -> bool;
     /// Does an expiry of T3 end it?

@@ -10,7 +10,7 @@ use crate::repair::TransmissionCause;
 use crate::tx::scoreboard::ChunkState;
 use anabranch_base::{Instant, PathId, PathSet};
 use anabranch_policy::Asks;
-use anabranch_policy::loss_cause::{Cause, LossEvent, LossKind};
+use anabranch_policy::loss_cause::{Cause, LossEvent, LossKind, LostPackets};
 use anabranch_policy::loss_threshold::Verdict;
 use anabranch_policy::loss_timer::Probe;
 use anabranch_policy::path_quality::Notice;
@@ -128,6 +128,8 @@ impl Association {
         let fast = why == TransmissionCause::Reports;
         let Some(chunk) = self.sender.board.get_mut(c.tsn) else { return 0 };
         let Some(copy) = chunk.copies.remove(path, c.tx_seq) else { return 0 };
+        let before = self.scratch.lost.filter(|l| l.0 == path).map(|l| l.1);
+        self.scratch.lost = Some((path, LostPackets::and(before, c.tx_seq)));
         if let Some(log) = &mut self.sender.losses {
             log.note(chunk.header.tsn, copy.sent_at, path);
         }
@@ -167,7 +169,8 @@ impl Association {
         let Some(p) = self.paths.get_mut(path.index()) else { return };
         let loss = p.congestion.place_loss(highest);
         let new_episode = kind == LossKind::Timeout || self.policies.recovery.begins(&loss);
-        let e = LossEvent { path, kind, bytes, new_episode };
+        let packets = self.scratch.lost.take().filter(|l| l.0 == path).map(|l| l.1);
+        let e = LossEvent { path, kind, bytes, packets, new_episode };
         let cause = self.policies.loss_cause.classify(&cx, &e);
         if let Some(log) = &mut self.sender.losses {
             log.name(path, cause);
@@ -176,13 +179,14 @@ impl Association {
         if let Some(followed) = p.followed_mut().filter(|_| new_episode) {
             followed.stop_timing();
         }
-        if new_episode && cause != Cause::Reordering {
+        let begins = cause != Cause::Radio || self.policies.recovery.radio_begins();
+        if new_episode && begins && cause != Cause::Reordering {
             p.congestion.cut(&to, mtu);
             p.counters.recoveries += 1;
         }
         match kind {
             LossKind::FastRetransmit => {
-                if new_episode {
+                if new_episode && begins {
                     p.congestion.begin_episode(p.flight.next_seq().checked_sub(1));
                     p.congestion.note_sent_end(self.sender.board.sent_end() - 1);
                     p.congestion.end_pass();

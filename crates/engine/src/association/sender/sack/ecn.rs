@@ -35,7 +35,7 @@ impl Association {
         let cx = self.views.look(now, &mut self.paths, &self.sender, &self.policies);
         let mtu = self.paths.mtu();
         let Some(p) = self.paths.get_mut(path.index()) else { return };
-        let e = LossEvent { path, kind: LossKind::FastRetransmit, bytes: 0, new_episode: true };
+        let e = LossEvent { path, kind: LossKind::FastRetransmit, bytes: 0, packets: None, new_episode: true };
         let to = p.congestion.judge_loss(&cx, path, &e, Cause::Congestion);
         p.congestion.cut(&to, mtu);
         p.congestion.begin_episode(p.flight.next_seq().checked_sub(1));

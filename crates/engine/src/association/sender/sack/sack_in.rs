@@ -115,6 +115,7 @@ impl Association {
         self.sender.highest_since_advance = before.max(self.scratch.highest_acked);
         self.finish_tally(now);
         self.notify_acked(now);
+        self.notify_sampled(now);
         self.detect(now, advanced);
         self.judge_withdrawn(now);
         self.grow(now, advanced);

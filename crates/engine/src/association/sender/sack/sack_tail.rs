@@ -8,6 +8,7 @@ use crate::path::{Path, PathTimer};
 use crate::tx::scoreboard::ChunkState;
 use anabranch_base::{Duration, Instant, PathId, PathSet, Tsn};
 use anabranch_policy::Asks;
+use anabranch_policy::loss_cause::Sample;
 use anabranch_policy::path_quality::Notice;
 use anabranch_policy::timer::Arm;
 use anabranch_policy::view::SackView;
@@ -23,6 +24,20 @@ impl Association {
             let sent_at = t.oldest_sent.unwrap_or(now);
             let n = Notice::Acked { path: PathId(i as u8), bytes: t.bytes, sent_at };
             self.policies.path_quality.observe(&cx, n);
+        }
+    }
+
+    /// Who tells causes of losses apart hears of round trips before anything is judged by them.
+    #[inline]
+    pub(in crate::association) fn notify_sampled(&mut self, now: Instant) {
+        if !self.policies.ask(Asks::SAMPLES) {
+            return;
+        }
+        for (i, t) in self.scratch.acks.iter().enumerate() {
+            if let Some(n) = t.newest {
+                let (seq, rtt) = (n.tx_seq, now.since(n.sent_at));
+                self.policies.loss_cause.sample(now, &Sample { path: PathId(i as u8), seq, rtt, packets: t.packets });
+            }
         }
     }
 
