@@ -7,7 +7,8 @@
 //! Parameters, for comparison with older implementations: `floor`, packets below which no threshold falls (2 before
 //! RFC 4960); `in_recovery` 1 lets the window grow in fast recovery too; `cut_one` 0 leaves the threshold alone when a
 //! window that is one packet already times out again; `partial_max` 0 lets `partial_bytes_acked` add up beyond a window
-//! that is not used in full.
+//! that is not used in full; `growth` below 1 is for company that grows less: a TCP that counts acknowledgements has half a
+//! packet where each is of two (RFC 5681 §3.1).
 
 use super::{
     AckOnPath, Reaction, Window, WindowChange, WindowState, after, growth, half_above, reaction, standard_growth,
@@ -15,7 +16,7 @@ use super::{
 use crate::loss_cause::{Cause, LossEvent};
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
 use crate::view::AssocView;
-use anabranch_base::PathId;
+use anabranch_base::{PathId, Ppm};
 
 pub(super) const POLICY: Policy<dyn Window> = Policy {
     info: PolicyInfo {
@@ -38,6 +39,7 @@ pub(super) const POLICY: Policy<dyn Window> = Policy {
                 true,
                 "partial_bytes_acked stays within a window that is not used in full (RFC 9260 §7.2.2)",
             ),
+            ParamInfo::number("growth", 1.0, "packets", 0.05, 4.0, "by which a window acknowledged grows it"),
             ParamInfo::count("headers", 0, "bytes", 0, 200, "what a packet is longer than its payload in that window"),
         ],
     },
@@ -50,6 +52,7 @@ struct Rfc9260 {
     cut_one: bool,
     idle_keeps: bool,
     partial_max: bool,
+    growth: Ppm,
     headers: u64,
 }
 
@@ -61,6 +64,7 @@ impl Rfc9260 {
             cut_one: p.flag("cut_one"),
             idle_keeps: p.flag("idle_keeps"),
             partial_max: p.flag("partial_max"),
+            growth: Ppm(p.ppm("growth") as u32),
             headers: p.count("headers"),
         }
     }
@@ -73,6 +77,9 @@ impl Window for Rfc9260 {
         let mut change = rule(p, ack);
         if !self.partial_max && !ack.fully_used && !p.in_slow_start() && p.in_flight > 0 {
             change.partial_bytes_acked = p.partial_bytes_acked.saturating_add(ack.bytes);
+        }
+        if !p.in_slow_start() && self.growth != Ppm::ONE {
+            change.grow = self.growth.of(change.grow);
         }
         change
     }
@@ -159,6 +166,16 @@ mod tests {
         assert_eq!(ack(&s, 3_000, true), (MTU, 1_500), "the rest is kept");
         assert_eq!(ack(&s, 3_000, false), (0, 10_000), "at most a window is saved up");
         assert_eq!(ack(&s, 0, true), (0, 8_500));
+    }
+
+    #[test]
+    fn growth_may_be_less_beside_those_that_grow_less() {
+        let s = scene(10_000, 5_000, 8_500);
+        let ack = AckOnPath { bytes: 1_500, acked: 1_500, fully_used: true, ..AckOnPath::default() };
+        let mut w = Rfc9260 { growth: Ppm(500_000), ..standard() };
+        let change = w.on_ack(&s.cx(), PathId(0), &ack);
+        assert_eq!((change.grow, change.partial_bytes_acked), (MTU / 2, 0));
+        assert_eq!(w.on_ack(&scene(4_404, 4_404, 0).cx(), PathId(0), &ack).grow, MTU, "slow start is what it was");
     }
 
     #[test]
