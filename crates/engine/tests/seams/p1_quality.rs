@@ -88,9 +88,9 @@ impl Estimate {
     /// C of P1 §2.4, calibrated: the proven bandwidth, less what the link layer reports, less fresh penalties.
     fn capacity(&self, p: &PathView, fwnd: Option<u64>, fresh: u32) -> f64 {
         let proven = self.proven.iter().copied().fold(0.0, f64::max);
-        let clean = p.frame_errors.map_or(1.0, |FrameErrors { erroneous, total }| {
-            1.0 - (f64::from(erroneous) + 0.5) / (f64::from(total) + 1.0)
-        });
+        let clean = p
+            .frame_errors
+            .map_or(1.0, |FrameErrors { erroneous, total, .. }| 1.0 - (erroneous as f64 + 0.5) / (total as f64 + 1.0));
         let share = fwnd.map_or(0.0, |f| p.cwnd as f64 / f.max(1) as f64);
         let weight = (share + f64::from(fresh)).max(BETA);
         proven * clean.clamp(0.5, 1.0) / (weight / BETA).max(1.0)

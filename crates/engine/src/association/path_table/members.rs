@@ -154,8 +154,8 @@ impl Association {
         self.opportunity();
     }
 
-    /// The link layer of an interface reports on its frames; the paths through it show the newest report to their
-    /// policies (P1 §2.2).
+    /// The link layer of an interface reports on its frames, with counts that go on; the paths through it show the
+    /// newest report to their policies (Xu et al. 2014 §IV.A).
     pub fn link_report(&mut self, local: LocalId, report: FrameErrors) {
         for p in self.paths.iter_mut().filter(|p| p.local() == local) {
             p.access.report(report);
