@@ -39,6 +39,8 @@ pub struct Seen {
     pub sent: u64,
     pub acked: u64,
     pub losses: u32,
+    /// Heartbeat pairs that are over: time, path, how many were answered.
+    pub pairs: Vec<(Instant, PathId, u8)>,
     /// A notice came with a view that did not show what it reported.
     pub stale: Vec<String>,
 }
@@ -121,14 +123,17 @@ impl PathQuality for CrossLayer {
         let (Notice::Sent { path, .. }
         | Notice::Released { path, .. }
         | Notice::Acked { path, .. }
-        | Notice::Lost { path }) = n;
+        | Notice::Lost { path }
+        | Notice::Reference { path, .. }) = n;
         let own = self.of(path).bandwidth as u64;
         let mut seen = self.seen.get();
         let Some(p) = cx.path(path) else { return seen.stale.push(format!("{n:?}: no view")) };
         let true_view = match n {
             Notice::Sent { bytes, .. } => p.in_flight >= bytes,
             Notice::Acked { sent_at, .. } => !p.srtt.is_zero() && sent_at < cx.now,
-            Notice::Released { .. } | Notice::Lost { .. } => own == 0 || p.send_rate.bytes_per_sec() == own,
+            Notice::Released { .. } | Notice::Lost { .. } | Notice::Reference { .. } => {
+                own == 0 || p.send_rate.bytes_per_sec() == own
+            }
         };
         if !true_view {
             seen.stale.push(format!("{n:?}: {own} {p:?}"));
@@ -136,6 +141,7 @@ impl PathQuality for CrossLayer {
         match n {
             Notice::Sent { bytes, .. } => seen.sent += bytes,
             Notice::Lost { .. } => seen.losses += 1,
+            Notice::Reference { answers, .. } => seen.pairs.push((cx.now, path, answers)),
             Notice::Released { bytes, .. } => {
                 seen.released.push((cx.now, path, bytes));
                 drop(seen);

@@ -62,6 +62,7 @@ impl Association {
         self.paths[id.index()] = Path::new(id, local, remote, origin, self.first_window(remote), window);
         self.begin_path(id);
         self.views.forget(id);
+        self.paths.readmit(id);
         self.paths.note_initial_window(self.config.sending.initial_window);
         Some(id)
     }
