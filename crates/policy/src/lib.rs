@@ -21,6 +21,7 @@ pub mod acknowledge;
 pub mod asks;
 pub mod buffer;
 pub mod coupling;
+mod lanes;
 pub mod loss_cause;
 pub mod loss_count;
 pub mod loss_threshold;

@@ -49,8 +49,9 @@ pub trait Coupling: Send {
     fn publish(&self, _p: PathId, _board: &mut Signals) {}
 }
 
+pub mod friendliness_window;
 pub mod lia;
 pub mod uncoupled;
 
 /// Its policies: one line each.
-pub static POLICIES: &[Policy<dyn Coupling>] = &[uncoupled::POLICY, lia::POLICY];
+pub static POLICIES: &[Policy<dyn Coupling>] = &[uncoupled::POLICY, lia::POLICY, friendliness_window::POLICY];

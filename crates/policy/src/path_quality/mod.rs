@@ -75,7 +75,9 @@ pub trait PathQuality: Send {
     }
 }
 
+pub mod cross_layer;
+pub mod handling_rate;
 pub mod none;
 
 /// Its policies: one line each.
-pub static POLICIES: &[Policy<dyn PathQuality>] = &[none::POLICY];
+pub static POLICIES: &[Policy<dyn PathQuality>] = &[none::POLICY, cross_layer::POLICY, handling_rate::POLICY];

@@ -182,9 +182,16 @@ pub(crate) fn half_above(p: &PathView, floor: u64) -> u64 {
 pub mod bandwidth_estimate;
 pub mod bbr;
 pub mod none;
+pub mod residual_capacity;
 pub mod rfc9260;
 pub mod westwood;
 
 /// Its policies: one line each.
-pub static POLICIES: &[Policy<dyn Window>] =
-    &[rfc9260::POLICY, bandwidth_estimate::POLICY, bbr::POLICY, westwood::POLICY, none::POLICY];
+pub static POLICIES: &[Policy<dyn Window>] = &[
+    rfc9260::POLICY,
+    bandwidth_estimate::POLICY,
+    bbr::POLICY,
+    westwood::POLICY,
+    none::POLICY,
+    residual_capacity::POLICY,
+];
