@@ -45,12 +45,12 @@ impl HandlingTime {
     }
     fn best(&self, cx: &AssocView<'_>, len: u64) -> Option<PathId> {
         let takes = |p: &PathView| {
-            let bytes = self.lanes.bytes(p.id).saturating_add(p.in_flight).saturating_add(len);
+            let before = self.lanes.bytes(p.id).saturating_add(p.in_flight);
+            let bytes = before.saturating_add(len);
             let most = rate(p).bytes_in(cx.period.length).max(p.cwnd);
             let way = if p.reference_rtt.is_zero() { p.srtt } else { p.reference_rtt } / 2;
-            // At least one chunk, where nothing else would leave.
-            let fits = bytes <= most || bytes == len;
-            fits.then(|| Duration::from_nanos(rate(p).time_for(bytes).as_nanos().saturating_add(way.as_nanos())))
+            (before < most)
+                .then(|| Duration::from_nanos(rate(p).time_for(bytes).as_nanos().saturating_add(way.as_nanos())))
         };
         cx.active().filter_map(|p| takes(p).map(|t| (t, p.id))).min().map(|(_, id)| id)
     }
@@ -58,7 +58,8 @@ impl HandlingTime {
     fn bind(&mut self, cx: &AssocView<'_>, q: &QueueView<'_>, granted: bool) {
         for c in self.lanes.rest(q) {
             let idle = || granted && self.lanes.total() == 0 && cx.active().all(|p| p.in_flight == 0);
-            if self.left < c.len && !idle() {
+            // The last chunk may exceed it, as it may a window (RFC 9260 §6.1 B): else no window would be used in full.
+            if self.left == 0 && !idle() {
                 return;
             }
             let Some(path) = self.best(cx, c.len) else { return };

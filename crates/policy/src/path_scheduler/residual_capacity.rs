@@ -140,7 +140,8 @@ impl ResidualCapacity {
     /// Binds what waits as far as budgets reach; at least one chunk, where they were granted and nothing else would leave.
     fn bind(&mut self, cx: &AssocView<'_>, q: &QueueView<'_>, granted: bool) {
         for c in self.lanes.rest(q) {
-            let pays = |id: &&PathId| self.budgets.get(id.index()).is_some_and(|b| *b >= c.len);
+            // The last chunk may exceed it, as it may a window (RFC 9260 §6.1 B): else no window would be used in full.
+            let pays = |id: &&PathId| self.budgets.get(id.index()).is_some_and(|b| *b > 0);
             let idle = || granted && self.lanes.total() == 0 && cx.active().all(|p| p.in_flight == 0);
             let Some(&id) = self.list.iter().find(pays).or_else(|| self.list.first().filter(|_| idle())) else {
                 return;
@@ -151,10 +152,9 @@ impl ResidualCapacity {
             self.lanes.bind(c, id);
         }
     }
-    /// No budget takes the next chunk, and nothing is bound.
-    fn drained(&self, q: &QueueView<'_>) -> bool {
-        let next = q.chunks.first().map_or(1, |c| c.len);
-        self.lanes.total() == 0 && self.budgets.iter().all(|b| *b < next)
+    /// All budgets are spent, and nothing is bound.
+    fn is_drained(&self) -> bool {
+        self.lanes.total() == 0 && self.budgets.iter().all(|b| *b == 0)
     }
 }
 
@@ -192,7 +192,7 @@ impl PathScheduler for ResidualCapacity {
         let each = self.refresh == Refresh::Opportunity || cx.period.serial == 0;
         let due = match why {
             Occasion::Period => true,
-            Occasion::Opportunity => each || self.refresh == Refresh::Drain && self.drained(q),
+            Occasion::Opportunity => each || self.refresh == Refresh::Drain && self.is_drained(),
             Occasion::Refilled => false,
         };
         if astray || due && each {

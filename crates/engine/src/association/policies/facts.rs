@@ -92,6 +92,12 @@ pub(in crate::association) fn eligible(
     open.map(|p| p.id()).collect::<PathSet>().except(aside)
 }
 
+/// Paths that may carry data: those in use that take part in sending, or the best of the others.
+#[inline]
+pub(in crate::association) fn carrying(paths: &PathTable, policies: &Policies) -> PathSet {
+    paths.usable().except(aside(paths, policies))
+}
+
 /// Paths that take no part in sending.
 #[inline]
 pub(in crate::association) fn aside(paths: &PathTable, policies: &Policies) -> PathSet {

@@ -2,7 +2,7 @@
 
 use crate::association::Association;
 use crate::association::path_table::list::Shown;
-use crate::association::policies::facts::{Facts, aside};
+use crate::association::policies::facts::{Facts, carrying};
 use crate::association::transmit::start_packet;
 use crate::path::PathTimer;
 use crate::path::rate::DeliveredAtSend;
@@ -147,7 +147,7 @@ impl Association {
 
     /// Asks the retransmission policy; gates the answer by window and free passes.
     fn retransmission_path(&mut self, now: Instant, chunk: &ChunkView) -> Option<PathId> {
-        let usable = self.paths.usable().except(aside(&self.paths, &self.policies));
+        let usable = carrying(&self.paths, &self.policies);
         let mut candidates = match self.config.mtu.discovery {
             Some(_) => self.paths.taking_whole(usable, chunk.len),
             None => usable,
