@@ -155,7 +155,7 @@ fn the_friendliness_window_holds_the_windows_together() {
         (Hook::LossCause, "residual_capacity:guard=0"),
     ];
     let counts = count(&printed);
-    assert!(counts.iter().all(|n| *n > 0), "{counts:?}");
+    assert!(counts[0] > 3, "{counts:?}");
     assert_eq!(count(&[])[1], 0, "no rewards unless asked for");
 }
 
