@@ -60,6 +60,11 @@ impl PathSet {
     pub const fn and(self, o: PathSet) -> Self {
         PathSet(self.0 & o.0)
     }
+    /// Members that are none of `o`.
+    #[must_use]
+    pub const fn except(self, o: PathSet) -> Self {
+        PathSet(self.0 & !o.0)
+    }
     /// Members of either.
     #[must_use]
     pub const fn or(self, o: PathSet) -> Self {

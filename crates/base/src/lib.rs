@@ -18,12 +18,14 @@
 //! ```
 
 mod ids;
+mod radio;
 mod random;
 mod serial;
 mod time;
 mod units;
 
 pub use ids::{PathId, PathSet, StreamId};
+pub use radio::{Modulation, NoSuchWord, Technology};
 pub use random::{Entropy, RandomStream};
 pub use serial::{Mid, Ssn, Tsn};
 pub use time::{Duration, Instant, earlier};

@@ -5,7 +5,7 @@ use crate::repair::Repairs;
 use crate::tx::carried::UsableRate;
 use anabranch_base::{Duration, Rate};
 use anabranch_policy::abandon::Reason;
-use anabranch_policy::view::PathState;
+use anabranch_policy::view::{FrameErrors, PathState};
 use std::net::SocketAddr;
 
 /// Counters of one path since it began.
@@ -82,6 +82,10 @@ pub struct PathStats {
     pub one_way: Duration,
     /// Mean deviation of the newest round trips from their mean.
     pub jitter: Duration,
+    /// What the link layer of its interface reported last, where it reports ([`Association::link_report`]).
+    ///
+    /// [`Association::link_report`]: crate::Association::link_report
+    pub frame_errors: Option<FrameErrors>,
     /// Errors in a row.
     pub errors: u16,
     /// Counters of the path.

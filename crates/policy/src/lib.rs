@@ -22,6 +22,7 @@ pub mod asks;
 pub mod buffer;
 pub mod coupling;
 mod delays;
+mod lanes;
 pub mod loss_cause;
 pub mod loss_count;
 pub mod loss_threshold;

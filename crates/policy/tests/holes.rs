@@ -34,6 +34,7 @@ fn round(spec: &str, rtts: &[u64], chunks: u32, turns: &[u8]) -> Vec<Vec<u32>> {
         now: Instant::from_millis(100_000),
         paths: &paths,
         eligible,
+        aside: PathSet::EMPTY,
         primary: PathId(0),
         peer_rwnd: 1 << 30,
         outstanding: 0,

@@ -235,6 +235,7 @@ impl Association {
             capacity: p.capacity.rate(),
             one_way: p.one_way.least(),
             jitter: p.rtt.jitter(),
+            frame_errors: p.access.frame_errors(),
             errors: p.health.errors(),
             counters: p.counters,
         }

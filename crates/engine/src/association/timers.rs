@@ -137,6 +137,7 @@ impl Association {
     /// The quality estimator's own clock: publish, tell the scheduler of a new period, probe with heartbeat pairs.
     fn tick_quality(&mut self, now: Instant) {
         self.policies.begin_quality_tick(now);
+        self.give_up_pairs(now);
         let mut board = self.views.board().clone();
         board.signals.resize(self.paths.len(), anabranch_policy::view::Signals::default());
         let before = board.period.serial;

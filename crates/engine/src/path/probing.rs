@@ -13,6 +13,12 @@ struct HeartbeatPair {
     first: Option<Duration>,
 }
 
+impl HeartbeatPair {
+    fn answers(&self) -> u8 {
+        u8::from(self.first.is_some())
+    }
+}
+
 /// HEARTBEATs that are not answered, and how often they leave.
 #[derive(Debug, Default)]
 pub(crate) struct Probing {
@@ -35,6 +41,15 @@ pub(crate) struct HeartbeatAnswer {
     pub late: bool,
     /// Until when the answer to a newer one is awaited.
     pub awaits: Option<Instant>,
+}
+
+/// The answer to one of a pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct PairAnswer {
+    rtt: Duration,
+    /// The smaller round trip of both, as far as they were answered.
+    least: Duration,
+    both: bool,
 }
 
 impl Probing {
@@ -106,9 +121,20 @@ impl Probing {
         (self.pending, self.earlier, self.pair) = (None, None, None);
     }
 
-    /// Two leave back to back.
-    pub fn ask_pair(&mut self, now: Instant, nonces: [u64; 2]) {
-        self.pair = Some(Box::new(HeartbeatPair { nonces, sent_at: now, first: None }));
+    /// Two leave back to back. Answers how many of those before were answered where that was not known yet.
+    pub fn ask_pair(&mut self, now: Instant, nonces: [u64; 2]) -> Option<u8> {
+        let former = self.pair.replace(Box::new(HeartbeatPair { nonces, sent_at: now, first: None }));
+        former.map(|pair| pair.answers())
+    }
+
+    /// Are two waited for that left back to back?
+    pub fn awaits_pair(&self) -> bool {
+        self.pair.is_some()
+    }
+
+    /// Two that left as long ago as `timeout` are waited for no longer. Answers how many of them were answered.
+    pub fn give_up_pair(&mut self, now: Instant, timeout: Duration) -> Option<u8> {
+        self.pair.take_if(|pair| now.since(pair.sent_at) >= timeout).map(|pair| pair.answers())
     }
 
     /// A train leaves.
@@ -140,16 +166,15 @@ impl Probing {
         Some(HeartbeatAnswer { sent_at, late: false, awaits: newer.map(|h| h.deadline) })
     }
 
-    /// The round trip of one of a pair, and the smaller one of both.
-    fn answer_pair(&mut self, now: Instant, nonce: u64) -> Option<(Duration, Duration)> {
+    fn answer_pair(&mut self, now: Instant, nonce: u64) -> Option<PairAnswer> {
         let pair = self.pair.as_deref_mut().filter(|pair| pair.nonces.contains(&nonce))?;
         let rtt = now.since(pair.sent_at);
         let Some(first) = pair.first else {
             pair.first = Some(rtt);
-            return Some((rtt, rtt));
+            return Some(PairAnswer { rtt, least: rtt, both: false });
         };
         self.pair = None;
-        Some((rtt, first.min(rtt)))
+        Some(PairAnswer { rtt, least: first.min(rtt), both: true })
     }
 }
 
@@ -169,13 +194,13 @@ impl Path {
         Some(answer)
     }
 
-    /// Was that the answer to one of a pair? Each counts as a round trip.
-    pub fn pair_answered(&mut self, now: Instant, nonce: u64) -> bool {
-        let Some((rtt, least)) = self.probing.answer_pair(now, nonce) else { return false };
-        self.congestion.refer_to(least);
-        self.sample_own_round_trip(now, rtt);
+    /// Was that the answer to one of a pair, and are both answered? Each counts as a round trip.
+    pub fn pair_answered(&mut self, now: Instant, nonce: u64) -> Option<bool> {
+        let answer = self.probing.answer_pair(now, nonce)?;
+        self.congestion.refer_to(answer.least);
+        self.sample_own_round_trip(now, answer.rtt);
         self.counters.heartbeats_answered += 1;
-        true
+        Some(answer.both)
     }
 
     /// Was that the answer to one of a train, whose packets had `payload` bytes? Its first one counts as a round trip.
@@ -256,10 +281,26 @@ mod tests {
             let mut p = Probing::default();
             p.ask_pair(at(0), [7, 8]);
             let ms = Duration::from_millis;
-            assert_eq!(p.answer_pair(at(first), 8), Some((ms(first), ms(first))));
-            assert_eq!(p.answer_pair(at(second), 7), Some((ms(second), ms(first))));
+            let answer = |rtt, both| Some(PairAnswer { rtt: ms(rtt), least: ms(first), both });
+            assert_eq!(p.answer_pair(at(first), 8), answer(first, false));
+            assert_eq!(p.answer_pair(at(second), 7), answer(second, true));
             assert_eq!(p.answer_pair(at(second), 7), None, "both are answered");
+            assert_eq!((p.give_up_pair(at(9_999), ms(0)), p.awaits_pair()), (None, false));
         }
+    }
+
+    #[test]
+    fn a_pair_without_both_answers_is_given_up() {
+        let ms = Duration::from_millis;
+        let mut p = Probing::default();
+        assert_eq!(p.ask_pair(at(0), [7, 8]), None);
+        assert_eq!(p.give_up_pair(at(99), ms(100)), None, "they may be answered still");
+        assert_eq!(p.give_up_pair(at(100), ms(100)), Some(0));
+        assert_eq!(p.answer_pair(at(101), 7), None, "too late");
+        p.ask_pair(at(200), [9, 10]);
+        assert!(p.answer_pair(at(240), 10).is_some());
+        assert_eq!(p.ask_pair(at(250), [11, 12]), Some(1), "the next pair ends it");
+        assert_eq!(p.give_up_pair(at(350), ms(100)), Some(0));
     }
 
     #[test]

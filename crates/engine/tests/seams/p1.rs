@@ -255,7 +255,7 @@ fn reports_of_the_link_layer_lower_the_capacity() {
         p.spare + p.handled as i64
     };
     let before = [capacity(0), capacity(1)];
-    b.assoc(Side::Client).link_report(LocalId(1), FrameErrors { erroneous: 300, total: 1_000 });
+    b.assoc(Side::Client).link_report(LocalId(1), FrameErrors::counted(300, 1_000));
     b.run_for(ms(3_000));
     let after = [capacity(0), capacity(1)];
     assert_eq!(after[0], before[0]);

@@ -39,6 +39,8 @@ pub struct Seen {
     pub sent: u64,
     pub acked: u64,
     pub losses: u32,
+    /// Heartbeat pairs that are over: time, path, how many were answered.
+    pub pairs: Vec<(Instant, PathId, u8)>,
     /// A notice came with a view that did not show what it reported.
     pub stale: Vec<String>,
 }
@@ -88,9 +90,9 @@ impl Estimate {
     /// C of P1 §2.4, calibrated: the proven bandwidth, less what the link layer reports, less fresh penalties.
     fn capacity(&self, p: &PathView, fwnd: Option<u64>, fresh: u32) -> f64 {
         let proven = self.proven.iter().copied().fold(0.0, f64::max);
-        let clean = p.frame_errors.map_or(1.0, |FrameErrors { erroneous, total }| {
-            1.0 - (f64::from(erroneous) + 0.5) / (f64::from(total) + 1.0)
-        });
+        let clean = p
+            .frame_errors
+            .map_or(1.0, |FrameErrors { erroneous, total, .. }| 1.0 - (erroneous as f64 + 0.5) / (total as f64 + 1.0));
         let share = fwnd.map_or(0.0, |f| p.cwnd as f64 / f.max(1) as f64);
         let weight = (share + f64::from(fresh)).max(BETA);
         proven * clean.clamp(0.5, 1.0) / (weight / BETA).max(1.0)
@@ -121,14 +123,17 @@ impl PathQuality for CrossLayer {
         let (Notice::Sent { path, .. }
         | Notice::Released { path, .. }
         | Notice::Acked { path, .. }
-        | Notice::Lost { path }) = n;
+        | Notice::Lost { path }
+        | Notice::Reference { path, .. }) = n;
         let own = self.of(path).bandwidth as u64;
         let mut seen = self.seen.get();
         let Some(p) = cx.path(path) else { return seen.stale.push(format!("{n:?}: no view")) };
         let true_view = match n {
             Notice::Sent { bytes, .. } => p.in_flight >= bytes,
             Notice::Acked { sent_at, .. } => !p.srtt.is_zero() && sent_at < cx.now,
-            Notice::Released { .. } | Notice::Lost { .. } => own == 0 || p.send_rate.bytes_per_sec() == own,
+            Notice::Released { .. } | Notice::Lost { .. } | Notice::Reference { .. } => {
+                own == 0 || p.send_rate.bytes_per_sec() == own
+            }
         };
         if !true_view {
             seen.stale.push(format!("{n:?}: {own} {p:?}"));
@@ -136,6 +141,7 @@ impl PathQuality for CrossLayer {
         match n {
             Notice::Sent { bytes, .. } => seen.sent += bytes,
             Notice::Lost { .. } => seen.losses += 1,
+            Notice::Reference { answers, .. } => seen.pairs.push((cx.now, path, answers)),
             Notice::Released { bytes, .. } => {
                 seen.released.push((cx.now, path, bytes));
                 drop(seen);

@@ -205,7 +205,7 @@ impl Scene {
         let of = |(from, to): (Address, Address)| {
             let way = self.network.way(from, to).unwrap_or_default();
             let lost = 1.0 - way.iter().map(arrives).product::<f64>();
-            (from, FrameErrors { erroneous: (lost * 1e9).round() as u32, total: 1_000_000_000 })
+            (from, FrameErrors::counted((lost * 1e9).round() as u64, 1_000_000_000))
         };
         pairs.iter().map(of).collect()
     }

@@ -80,6 +80,7 @@ impl Before {
 }
 
 pub mod balia;
+pub mod friendliness_window;
 pub mod lia;
 pub mod olia;
 pub mod resource_pooling;
@@ -87,5 +88,12 @@ pub mod shared_bottleneck;
 pub mod uncoupled;
 
 /// Its policies: one line each.
-pub static POLICIES: &[Policy<dyn Coupling>] =
-    &[uncoupled::POLICY, lia::POLICY, olia::POLICY, balia::POLICY, resource_pooling::POLICY, shared_bottleneck::POLICY];
+pub static POLICIES: &[Policy<dyn Coupling>] = &[
+    uncoupled::POLICY,
+    lia::POLICY,
+    olia::POLICY,
+    balia::POLICY,
+    resource_pooling::POLICY,
+    shared_bottleneck::POLICY,
+    friendliness_window::POLICY,
+];

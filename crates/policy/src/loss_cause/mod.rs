@@ -86,6 +86,8 @@ pub trait LossCause: Send {
 
 pub mod always_congestion;
 pub mod delay_guard;
+pub mod residual_capacity;
 
 /// Its policies: one line each.
-pub static POLICIES: &[Policy<dyn LossCause>] = &[always_congestion::POLICY, delay_guard::POLICY];
+pub static POLICIES: &[Policy<dyn LossCause>] =
+    &[always_congestion::POLICY, delay_guard::POLICY, residual_capacity::POLICY];

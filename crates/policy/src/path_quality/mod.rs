@@ -36,6 +36,14 @@ pub enum Notice {
         /// Path that lost something.
         path: PathId,
     },
+    /// A pair of HEARTBEATs is over: both were answered, or the time in which they are is over. Without an answer
+    /// [`PathView::reference_rtt`](crate::view::PathView::reference_rtt) stays what it was.
+    Reference {
+        /// Path they were sent on.
+        path: PathId,
+        /// How many were answered.
+        answers: u8,
+    },
 }
 
 /// The board as its main writer sees it.
@@ -56,7 +64,8 @@ pub trait PathQuality: Send {
     fn wakeup(&self) -> Option<Instant> {
         None
     }
-    /// Its own clock ticked: publish, and answer the paths that want a heartbeat pair.
+    /// Its own clock ticked: publish, and answer the paths that want a heartbeat pair. What became of the one before is
+    /// said before, by [`Notice::Reference`].
     fn tick(&mut self, _cx: &AssocView<'_>, _board: &mut Board) -> PathSet {
         PathSet::EMPTY
     }
@@ -66,7 +75,9 @@ pub trait PathQuality: Send {
     }
 }
 
+pub mod cross_layer;
+pub mod handling_rate;
 pub mod none;
 
 /// Its policies: one line each.
-pub static POLICIES: &[Policy<dyn PathQuality>] = &[none::POLICY];
+pub static POLICIES: &[Policy<dyn PathQuality>] = &[none::POLICY, cross_layer::POLICY, handling_rate::POLICY];

@@ -87,6 +87,10 @@ pub trait PathScheduler: Send {
         false
     }
     /// The next decision. Asked only while `q` is not empty and `cx.eligible` is not empty.
+    ///
+    /// [`Decision::Blocked`] needs something that will wake it: something in flight, or, for a scheduler that spends
+    /// budgets, a period that runs (`cx.period.length` is not zero): it is asked again when the next one begins, after
+    /// [`Occasion::Period`], and may not be blocked then while nothing is in flight.
     fn next(&self, cx: &AssocView<'_>, q: &QueueView<'_>) -> Decision;
     /// What became of the answer.
     fn settle(&mut self, _cx: &AssocView<'_>, _outcome: &Settled) {}
@@ -106,9 +110,11 @@ pub mod confluent;
 pub mod delay_compensation;
 pub mod delay_equalisation;
 pub mod earliest_arrival;
+pub mod handling_time;
 pub mod min_rtt;
 pub mod primary_only;
 pub mod redundant;
+pub mod residual_capacity;
 pub mod round_robin;
 pub mod weighted_round_robin;
 
@@ -123,4 +129,6 @@ pub static POLICIES: &[Policy<dyn PathScheduler>] = &[
     delay_equalisation::POLICY,
     earliest_arrival::POLICY,
     redundant::POLICY,
+    residual_capacity::POLICY,
+    handling_time::POLICY,
 ];

@@ -144,6 +144,30 @@ pub(super) const PRESETS: &[Preset] = &[
         ],
     },
     Preset {
+        name: "cmt-cl",
+        summary: "CMT with path evaluation across layers, Xu et al. 2014, without its friendliness window.",
+        choices: CMT_CL,
+    },
+    Preset {
+        name: "cmt-cl-fd",
+        summary: "CMT with path evaluation across layers and the friendliness window of Xu et al. 2014.",
+        choices: CMT_CL_FD,
+    },
+    Preset {
+        name: "cmt-qa",
+        summary: "A reconstruction of the quality-aware CMT of Xu et al. 2013 from its abstract, for comparison.",
+        choices: &[
+            (Hook::PathScheduler, "handling_time"),
+            (Hook::Retransmission, "rtx_handling_rate"),
+            (Hook::LossCount, "per_path"),
+            (Hook::LossCause, "delay_guard:falling=0.2"),
+            (Hook::Window, "residual_capacity"),
+            (Hook::AckCredit, "cuc"),
+            (Hook::PathState, "path_truth:takeover=0"),
+            (Hook::PathQuality, "handling_rate"),
+        ],
+    },
+    Preset {
         name: "media",
         summary: "Media classes in retransmission and bandwidth-estimated windows of Cheng et al. 2011, on the quickest path.",
         choices: &[
@@ -195,6 +219,29 @@ pub(super) const PRESETS: &[Preset] = &[
             (Hook::Redundancy, "deadline_copy"),
         ],
     },
+];
+
+const CMT_CL: &[(Hook, &str)] = &[
+    (Hook::PathScheduler, "residual_capacity"),
+    (Hook::Retransmission, "rtx_cwnd"),
+    (Hook::LossCount, "per_path"),
+    (Hook::LossCause, "residual_capacity"),
+    (Hook::Window, "residual_capacity"),
+    (Hook::AckCredit, "cuc"),
+    (Hook::PathState, "path_truth:takeover=0"),
+    (Hook::PathQuality, "cross_layer"),
+];
+
+const CMT_CL_FD: &[(Hook, &str)] = &[
+    (Hook::PathScheduler, "residual_capacity"),
+    (Hook::Retransmission, "rtx_cwnd"),
+    (Hook::LossCount, "per_path"),
+    (Hook::LossCause, "residual_capacity"),
+    (Hook::Window, "residual_capacity"),
+    (Hook::Coupling, "friendliness_window"),
+    (Hook::AckCredit, "cuc"),
+    (Hook::PathState, "path_truth:takeover=0"),
+    (Hook::PathQuality, "cross_layer"),
 ];
 
 const CMT: &[(Hook, &str)] = &[

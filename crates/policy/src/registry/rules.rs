@@ -37,7 +37,22 @@ impl Case<'_> {
     fn permutes(&self) -> bool {
         self.set.path_scheduler.permutes()
     }
+    /// The policy of `hook` lives on what an estimator publishes, and there is none.
+    fn lacks_estimates(&self, hook: Hook) -> bool {
+        let needs = match hook {
+            Hook::PathScheduler => &["residual_capacity", "handling_time"][..],
+            Hook::LossCause | Hook::Window => &["residual_capacity"],
+            Hook::Retransmission => &["rtx_handling_rate"],
+            _ => &[],
+        };
+        let falling =
+            hook == Hook::LossCause && self.profile.value(hook, "falling").is_some_and(|v| v != Value::Number(1.0));
+        (needs.contains(&self.profile.get(hook)) || falling) && !self.set.path_quality.asks().any(Asks::QUALITY)
+    }
 }
+
+const NEEDS_ESTIMATES: &str =
+    "it decides by what an estimator of path quality measures; use cross_layer or handling_rate";
 
 struct Rule {
     hooks: (Hook, Hook),
@@ -79,6 +94,26 @@ const RULES: &[Rule] = &[
         hooks: (Hook::PathScheduler, Hook::PathScheduler),
         broken: |c| c.is(Hook::PathScheduler, "delay_compensation") && c.inner_is("redundant"),
         reason: "a copy on every path has no single path whose delay could be compensated",
+    },
+    Rule {
+        hooks: (Hook::PathScheduler, Hook::PathQuality),
+        broken: |c| c.lacks_estimates(Hook::PathScheduler),
+        reason: NEEDS_ESTIMATES,
+    },
+    Rule {
+        hooks: (Hook::LossCause, Hook::PathQuality),
+        broken: |c| c.lacks_estimates(Hook::LossCause),
+        reason: NEEDS_ESTIMATES,
+    },
+    Rule {
+        hooks: (Hook::Window, Hook::PathQuality),
+        broken: |c| c.lacks_estimates(Hook::Window),
+        reason: NEEDS_ESTIMATES,
+    },
+    Rule {
+        hooks: (Hook::Retransmission, Hook::PathQuality),
+        broken: |c| c.lacks_estimates(Hook::Retransmission),
+        reason: NEEDS_ESTIMATES,
     },
 ];
 

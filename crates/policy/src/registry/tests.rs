@@ -217,6 +217,23 @@ fn nonsense_is_refused_with_a_reason() {
 
     assert!(with("cmt", &[(Hook::PathScheduler, "delay_compensation:inner=redundant")]).check(2).is_err());
     assert!(with("cmt", &[(Hook::PathScheduler, "delay_compensation:inner=round_robin")]).check(2).is_ok());
+
+    let choices = [
+        (Hook::PathScheduler, "residual_capacity"),
+        (Hook::PathScheduler, "handling_time"),
+        (Hook::LossCause, "residual_capacity"),
+        (Hook::LossCause, "delay_guard:falling=0.2"),
+        (Hook::Window, "residual_capacity"),
+        (Hook::Retransmission, "rtx_handling_rate"),
+    ];
+    for choice in choices {
+        let reason = with("cmt", &[choice]).check(2).unwrap_err().to_string();
+        assert!(reason.contains("path_quality none do not go together: it decides by what"), "{reason}");
+        for estimator in ["cross_layer", "handling_rate"] {
+            assert!(with("cmt", &[choice, (Hook::PathQuality, estimator)]).check(2).is_ok());
+        }
+    }
+    assert!(with("cmt", &[(Hook::LossCause, "delay_guard")]).check(2).is_ok());
 }
 
 #[test]

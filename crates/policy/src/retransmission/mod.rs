@@ -90,6 +90,7 @@ pub mod rfc9260;
 pub mod rtx_asap;
 pub mod rtx_csi;
 pub mod rtx_cwnd;
+pub mod rtx_handling_rate;
 pub mod rtx_loss_rate;
 pub mod rtx_same;
 pub mod rtx_ssthresh;
@@ -104,4 +105,5 @@ pub static POLICIES: &[Policy<dyn RetransmissionPolicy>] = &[
     rtx_ssthresh::POLICY,
     rtx_csi::POLICY,
     predicted_arrival::POLICY,
+    rtx_handling_rate::POLICY,
 ];

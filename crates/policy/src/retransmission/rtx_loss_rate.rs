@@ -36,7 +36,7 @@ impl RtxLossRate {
 
     fn loss(&self, p: &PathView) -> Ppm {
         let reported = p.frame_errors.filter(|e| self.oracle && e.total > 0);
-        reported.map_or(p.loss, |e| Ppm((u64::from(e.erroneous) * 1_000_000 / u64::from(e.total)) as u32))
+        reported.map_or(p.loss, |e| Ppm((u128::from(e.erroneous) * 1_000_000 / u128::from(e.total)) as u32))
     }
 }
 
@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn an_oracle_reads_what_the_link_reports() {
         let mut s = scene();
-        let lost = |erroneous| Some(FrameErrors { erroneous, total: 1_000_000 });
+        let lost = |erroneous| Some(FrameErrors::counted(erroneous, 1_000_000));
         (s.paths[0].frame_errors, s.paths[1].frame_errors) = (lost(9), lost(30));
         let all = PathSet::first(3);
         assert_eq!(asked(&s, all, 1, true), Target::On(PathId(0)), "9 of a million, beside 30 and an estimate of 40");
@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn a_report_of_no_frames_says_nothing() {
         let mut s = scene();
-        s.paths[0].frame_errors = Some(FrameErrors { erroneous: 0, total: 0 });
+        s.paths[0].frame_errors = Some(FrameErrors::default());
         assert_eq!(asked(&s, PathSet::first(3), 1, true), Target::On(PathId(1)), "the estimates");
     }
 

@@ -13,6 +13,11 @@ pub struct AssocView<'a> {
     /// Paths on which the engine would accept new data now: usable, window, burst and peer window open.
     /// A wrapper narrows it; a policy may still look at all of `paths`.
     pub eligible: PathSet,
+    /// Paths that are in use and take no part in sending, for as long as others do ([`Signals::sidelined`]). None of them
+    /// is eligible, a candidate of a retransmission, or among the active ones.
+    ///
+    /// [`Signals::sidelined`]: super::Signals::sidelined
+    pub aside: PathSet,
     /// The user's choice for new data where one path carries all (RFC 9260 §6.4).
     pub primary: PathId,
     /// Peer's window less what is outstanding, bytes.
@@ -42,8 +47,13 @@ impl<'a> AssocView<'a> {
     pub fn path(&self, p: PathId) -> Option<&'a PathView> {
         self.paths.get(p.index())
     }
-    /// Active paths.
+    /// Active paths that take part in sending.
     pub fn active(&self) -> impl Iterator<Item = &'a PathView> + Clone + use<'a> {
+        let aside = self.aside;
+        self.paths.iter().filter(move |p| p.state.usable() && !aside.has(p.id))
+    }
+    /// Active paths, those that take no part in sending among them.
+    pub fn in_use(&self) -> impl Iterator<Item = &'a PathView> + Clone + use<'a> {
         self.paths.iter().filter(|p| p.state.usable())
     }
     /// Eligible paths.

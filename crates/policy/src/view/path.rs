@@ -2,7 +2,7 @@
 
 use super::Signals;
 use crate::window::UNLIMITED;
-use anabranch_base::{Duration, Instant, PathId, Ppm, Rate};
+use anabranch_base::{Duration, Instant, Modulation, PathId, Ppm, Rate, Technology};
 
 /// Health of a path. Only [`PathState::Active`] carries new data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -27,13 +27,37 @@ impl PathState {
     }
 }
 
-/// Frames a link layer sent in the last interval, and how many of them needed a repetition (Xu et al. 2014 §IV.A).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Frames that the link layer of an interface has sent, and how many of them needed a repetition (Xu et al. 2014
+/// §IV.A). Counts go on for as long as the interface is there, as a driver's do: who wants those of an interval takes
+/// the difference from the report before, however often reports come. A count that has fallen began anew.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FrameErrors {
-    /// Frames with at least one link-layer retransmission.
-    pub erroneous: u32,
+    /// Frames with at least one link-layer retransmission, or lost for good.
+    pub erroneous: u64,
     /// Frames sent.
-    pub total: u32,
+    pub total: u64,
+    /// Bytes of a frame; zero where that is not known.
+    pub frame: u32,
+    /// What the newest frames were modulated with.
+    pub modulation: Modulation,
+    /// What kind of link it is.
+    pub technology: Technology,
+}
+
+impl FrameErrors {
+    /// These counts, of a link of which nothing else is known.
+    pub fn counted(erroneous: u64, total: u64) -> Self {
+        FrameErrors { erroneous, total, ..FrameErrors::default() }
+    }
+
+    /// What came since an earlier report; all of it when counts began anew.
+    #[must_use]
+    pub fn since(self, before: FrameErrors) -> Self {
+        match (self.erroneous.checked_sub(before.erroneous), self.total.checked_sub(before.total)) {
+            (Some(erroneous), Some(total)) => FrameErrors { erroneous, total, ..self },
+            _ => self,
+        }
+    }
 }
 
 /// One path as its policies see it.
@@ -243,5 +267,19 @@ impl UnqueuedRtt {
     pub fn is_exceeded(&self, rtt: Duration) -> bool {
         let varies = (self.least / 4).max(self.deviation * 4).max(Duration::from_millis(10));
         !self.least.is_zero() && rtt > self.usual() + varies
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_is_a_difference() {
+        let at = |erroneous, total| FrameErrors { frame: 1_500, ..FrameErrors::counted(erroneous, total) };
+        assert_eq!(at(12, 300).since(at(10, 200)), at(2, 100));
+        assert_eq!(at(12, 300).since(FrameErrors::default()), at(12, 300));
+        // The interface was away in between: all that it counts is new.
+        assert_eq!((at(1, 5).since(at(10, 200)), at(10, 5).since(at(10, 200))), (at(1, 5), at(10, 5)));
     }
 }

@@ -183,9 +183,17 @@ pub mod bandwidth_estimate;
 pub mod bbr;
 pub mod cubic;
 pub mod none;
+pub mod residual_capacity;
 pub mod rfc9260;
 pub mod westwood;
 
 /// Its policies: one line each.
-pub static POLICIES: &[Policy<dyn Window>] =
-    &[rfc9260::POLICY, bandwidth_estimate::POLICY, bbr::POLICY, westwood::POLICY, cubic::POLICY, none::POLICY];
+pub static POLICIES: &[Policy<dyn Window>] = &[
+    rfc9260::POLICY,
+    bandwidth_estimate::POLICY,
+    bbr::POLICY,
+    westwood::POLICY,
+    cubic::POLICY,
+    none::POLICY,
+    residual_capacity::POLICY,
+];

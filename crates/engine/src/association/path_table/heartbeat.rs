@@ -1,6 +1,7 @@
 //! HEARTBEATs (§8.3): when they leave, what an answer or its absence says.
 
 use super::PathTable;
+use super::list::Shown;
 use crate::association::Association;
 use crate::association::addresses::asconf::Addresses;
 use crate::association::control::What;
@@ -9,6 +10,7 @@ use crate::path::probing::HeartbeatAnswer;
 use crate::path::{HeartbeatSetting, Origin, Path, PathTimer, PendingHeartbeat};
 use anabranch_base::{Duration, Instant, PathId};
 use anabranch_policy::Asks;
+use anabranch_policy::path_quality::Notice;
 use anabranch_policy::view::PathState;
 
 /// Floor of the time a HEARTBEAT may take: T3's own floor may be a second, far too slow to confirm a path.
@@ -239,7 +241,10 @@ impl Association {
             return;
         }
         let Some(p) = self.paths.get_mut(id.index()) else { return };
-        if p.pair_answered(now, nonce) {
+        if let Some(both) = p.pair_answered(now, nonce) {
+            if both {
+                self.note_pair(now, id, 2);
+            }
             self.path_answered(now, id);
             return;
         }
@@ -280,11 +285,34 @@ impl Association {
         if p.state() == PathState::Unconfirmed || !p.access.is_up() {
             return;
         }
-        p.probing.ask_pair(now, nonces);
+        let former = p.probing.ask_pair(now, nonces);
         p.counters.heartbeats_sent += 2;
         for n in nonces {
             self.control.push(id, What::Heartbeat(n));
         }
+        if let Some(answers) = former {
+            self.note_pair(now, id, answers);
+        }
+    }
+
+    /// Pairs whose answers are overdue are given up.
+    pub(in crate::association) fn give_up_pairs(&mut self, now: Instant) {
+        for i in 0..self.paths.len() {
+            let id = PathId(i as u8);
+            if !self.paths.get(i).is_some_and(|p| p.probing.awaits_pair()) {
+                continue;
+            }
+            let rto = self.views.rto(&self.paths, &self.policies, id);
+            let over = self.paths.get_for(i, Shown::Nothing).and_then(|p| p.probing.give_up_pair(now, rto));
+            if let Some(answers) = over {
+                self.note_pair(now, id, answers);
+            }
+        }
+    }
+
+    fn note_pair(&mut self, now: Instant, path: PathId, answers: u8) {
+        let cx = self.views.look(now, &mut self.paths, &self.sender, &self.policies);
+        self.policies.path_quality.observe(&cx, Notice::Reference { path, answers });
     }
 }
 

@@ -62,6 +62,7 @@ impl Association {
         self.paths[id.index()] = Path::new(id, local, remote, origin, self.first_window(remote), window);
         self.begin_path(id);
         self.views.forget(id);
+        self.paths.readmit(id);
         self.paths.note_initial_window(self.config.sending.initial_window);
         Some(id)
     }
@@ -154,8 +155,8 @@ impl Association {
         self.opportunity();
     }
 
-    /// The link layer of an interface reports on its frames; the paths through it show the newest report to their
-    /// policies (P1 §2.2).
+    /// The link layer of an interface reports on its frames, with counts that go on; the paths through it show the
+    /// newest report to their policies (Xu et al. 2014 §IV.A).
     pub fn link_report(&mut self, local: LocalId, report: FrameErrors) {
         for p in self.paths.iter_mut().filter(|p| p.local() == local) {
             p.access.report(report);

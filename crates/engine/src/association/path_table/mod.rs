@@ -47,6 +47,8 @@ pub(crate) struct PathTable {
     addresses_changed: u32,
     /// New data waits for the first HEARTBEAT ACK of every path, see [`crate::AssocConfig::confirm_first`].
     confirming: bool,
+    /// Paths that the quality estimator wants to take no part in sending.
+    sidelined: PathSet,
     /// A path came, went or changed its state, and coupling has not been asked about that.
     uncoupled: bool,
 }
@@ -74,6 +76,7 @@ impl PathTable {
             clocks: Clocks::default(),
             addresses_changed: 0,
             confirming: false,
+            sidelined: PathSet::EMPTY,
             uncoupled: false,
         }
     }

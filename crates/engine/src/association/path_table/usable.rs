@@ -30,6 +30,26 @@ impl PathTable {
         let confirmed = self.iter().filter(|p| p.is_confirmed() && p.access.is_known());
         confirmed.min_by_key(rank).map_or(PathSet::EMPTY, |p| PathSet::only(p.id()))
     }
+
+    /// These paths take no part in sending from now on, all others do.
+    pub fn sideline(&mut self, paths: PathSet) {
+        self.uncoupled |= self.sidelined != paths;
+        self.sidelined = paths;
+    }
+
+    /// The path with this number is another one now.
+    pub fn readmit(&mut self, id: PathId) {
+        self.sidelined = self.sidelined.without(id);
+    }
+
+    /// Paths that take no part in sending; none where no other path could take it over.
+    #[inline]
+    pub fn aside(&self) -> PathSet {
+        if self.sidelined.is_empty() {
+            return PathSet::EMPTY;
+        }
+        if self.usable().except(self.sidelined).is_empty() { PathSet::EMPTY } else { self.sidelined }
+    }
 }
 
 impl PathTable {

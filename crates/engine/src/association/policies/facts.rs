@@ -13,6 +13,7 @@ use anabranch_policy::buffer::Share;
 pub(in crate::association) struct Facts {
     pub now: Instant,
     pub eligible: PathSet,
+    pub aside: PathSet,
     pub primary: PathId,
     pub peer_rwnd: u64,
     pub outstanding: u64,
@@ -36,6 +37,7 @@ impl Facts {
         Facts {
             now,
             eligible,
+            aside: aside(paths, policies),
             primary: paths.primary(),
             peer_rwnd: sender.peer_rwnd(policies),
             outstanding: sender.outstanding_bytes(),
@@ -81,12 +83,25 @@ pub(in crate::association) fn eligible(
             open = open.with(p.id());
         }
     }
+    let aside = aside(paths, policies);
     if active && !standby {
-        return open;
+        return open.except(aside);
     }
     let usable = paths.usable();
     let open = paths.iter().filter(|p| usable.has(p.id()) && has_room(p, now, paths, sender, policies));
-    open.map(|p| p.id()).collect()
+    open.map(|p| p.id()).collect::<PathSet>().except(aside)
+}
+
+/// Paths that may carry data: those in use that take part in sending, or the best of the others.
+#[inline]
+pub(in crate::association) fn carrying(paths: &PathTable, policies: &Policies) -> PathSet {
+    paths.usable().except(aside(paths, policies))
+}
+
+/// Paths that take no part in sending.
+#[inline]
+pub(in crate::association) fn aside(paths: &PathTable, policies: &Policies) -> PathSet {
+    if policies.ask(Asks::QUALITY) { paths.aside() } else { PathSet::EMPTY }
 }
 
 /// One more packet of new data may leave on this path.

@@ -44,6 +44,7 @@ impl Views {
             now: facts.now,
             paths: &self.paths,
             eligible: facts.eligible,
+            aside: facts.aside,
             primary: facts.primary,
             peer_rwnd: facts.peer_rwnd,
             outstanding: facts.outstanding,
@@ -160,6 +161,8 @@ impl Views {
 
     /// The quality estimator wrote on the board.
     pub fn replace_board(&mut self, board: Board, paths: &mut PathTable) {
+        let aside = board.signals.iter().enumerate().filter(|(_, s)| s.sidelined);
+        paths.sideline(aside.map(|(i, _)| PathId(i as u8)).collect());
         self.board = board;
         paths.touch_all();
     }

@@ -4,6 +4,7 @@
 //! packets of which nothing was heard for an interval, before T3 expires.
 
 use crate::association::Association;
+use crate::association::policies::facts::carrying;
 use crate::path::{Origin, Path};
 use crate::repair::TransmissionCause;
 use crate::transmit::Transmit;
@@ -18,7 +19,7 @@ impl Association {
     /// The interval is over. While another path in use works, data goes there, and this one is its policy's affair;
     /// where none works it is the turn of whichever is used for want of a better one.
     pub(in crate::association) fn on_probe_timer(&mut self, now: Instant, id: PathId) {
-        let usable = self.paths.usable();
+        let usable = carrying(&self.paths, &self.policies);
         let silent = |p: &Path| p.expiry.is_silent() || self.stuck_from(p).is_some_and(|at| at <= now);
         let alone = self.paths.iter().filter(|p| usable.has(p.id())).all(silent);
         let Some(p) = self.paths.get(id.index()) else { return };
@@ -105,7 +106,7 @@ impl Association {
 
     /// The oldest outstanding chunks of the path once more, as many as fit a packet.
     fn repeat_oldest(&mut self, now: Instant, out: &mut Transmit) -> bool {
-        let usable = self.paths.usable();
+        let usable = carrying(&self.paths, &self.policies);
         let Some(id) = self.paths.iter().find(|p| p.expiry.may_probe() && usable.has(p.id())).map(|p| p.id()) else {
             return false;
         };

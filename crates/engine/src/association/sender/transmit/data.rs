@@ -2,7 +2,7 @@
 
 use crate::association::Association;
 use crate::association::path_table::list::Shown;
-use crate::association::policies::facts::Facts;
+use crate::association::policies::facts::{Facts, carrying};
 use crate::association::transmit::start_packet;
 use crate::path::PathTimer;
 use crate::path::rate::DeliveredAtSend;
@@ -147,9 +147,10 @@ impl Association {
 
     /// Asks the retransmission policy; gates the answer by window and free passes.
     fn retransmission_path(&mut self, now: Instant, chunk: &ChunkView) -> Option<PathId> {
+        let usable = carrying(&self.paths, &self.policies);
         let mut candidates = match self.config.mtu.discovery {
-            Some(_) => self.paths.taking_whole(self.paths.usable(), chunk.len),
-            None => self.paths.usable(),
+            Some(_) => self.paths.taking_whole(usable, chunk.len),
+            None => usable,
         };
         let pass = self.paths.iter().position(|p| p.congestion.has_pass());
         let at_home = pass.is_some() && self.policies.recovery.pass(true) == Pass::OnItsPath;
@@ -170,7 +171,7 @@ impl Association {
                 }
             };
             let Target::On(id) = target else { return None };
-            let Some(p) = self.paths.get(id.index()).filter(|_| self.paths.usable().has(id)) else {
+            let Some(p) = self.paths.get(id.index()).filter(|_| usable.has(id)) else {
                 self.stats.decisions_refused += 1;
                 return None;
             };
