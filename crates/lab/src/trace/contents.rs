@@ -2,6 +2,7 @@
 
 use crate::node::SctpPacket;
 use anabranch_sim::network::Body;
+use anabranch_sim::transport::mptcp::MptcpSegment;
 use anabranch_sim::transport::tcp::Segment;
 use anabranch_wire::{Chunk, Packet, Verify, kind};
 
@@ -31,6 +32,11 @@ impl Contents {
             Body::Datagram { number, .. } => Contents { kind: "UDP", numbers: vec![*number], sack: None },
             Body::Tcp(Segment::Data(d)) => Contents { kind: "TCP", numbers: vec![d.number], sack: None },
             Body::Tcp(Segment::Ack(a)) => Contents { kind: "TCP-ACK", numbers: vec![a.next], sack: None },
+            Body::Mptcp(p) => match p.segment() {
+                Some(MptcpSegment::Data(d)) => Contents { kind: "MPTCP", numbers: vec![d.segment.number], sack: None },
+                Some(MptcpSegment::Ack(a)) => Contents { kind: "MPTCP-ACK", numbers: vec![a.segment.next], sack: None },
+                None => Contents::default(),
+            },
             Body::Other(p) => Contents::sctp(&p.bytes()),
             Body::Damaged(d) => Contents::of(&d.body),
         }

@@ -4,6 +4,7 @@
 use crate::node::{SctpPacket, ip};
 use anabranch_sim::damage::flip;
 use anabranch_sim::network::{AgentId, Body, Ecn, Packet};
+use anabranch_sim::transport::mptcp::MptcpSegment;
 use anabranch_sim::transport::tcp::{AckSegment, DataSegment, Segment};
 use anabranch_wire::Encapsulation;
 use std::collections::BTreeMap;
@@ -77,6 +78,12 @@ impl Headers {
             }
             Body::Tcp(Segment::Data(d)) => self.data(p, d),
             Body::Tcp(Segment::Ack(a)) => self.ack(p, a, leaves),
+            // Each subflow is a connection; the options of Multipath TCP are padding.
+            Body::Mptcp(parcel) => match parcel.segment() {
+                Some(MptcpSegment::Data(d)) => self.data(p, &d.segment),
+                Some(MptcpSegment::Ack(a)) => self.ack(p, &a.segment, leaves),
+                None => return 0,
+            },
             // No body is damaged within another.
             Body::Damaged(_) => return 0,
         };

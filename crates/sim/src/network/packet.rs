@@ -2,6 +2,7 @@
 
 use super::{Address, AgentId, Peer};
 use crate::fetch::fetch;
+use crate::transport::mptcp::MptcpParcel;
 use crate::transport::tcp::Segment;
 use anabranch_base::Instant;
 
@@ -52,6 +53,8 @@ pub enum Body<X> {
     },
     /// A segment of one of this crate's TCPs.
     Tcp(Segment),
+    /// A segment of this crate's Multipath TCP.
+    Mptcp(MptcpParcel),
     /// A packet of a transport outside this crate.
     Other(X),
     /// What a link has damaged; in a box of its own, since it is rare and packets are to stay small.

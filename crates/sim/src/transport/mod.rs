@@ -3,6 +3,7 @@
 
 mod counters;
 mod datagram;
+pub mod mptcp;
 pub mod tcp;
 
 pub use counters::FlowCounters;

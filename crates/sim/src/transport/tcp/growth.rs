@@ -4,13 +4,27 @@ use super::hystart::{LARGEST_STEP, Step};
 use super::sender::Sender;
 use anabranch_base::{Duration, Instant};
 
+/// What a congestion control that couples subflows has in place of Reno's constants.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(in crate::transport) struct Terms {
+    /// Was the window what limited the sender? Otherwise it does not grow.
+    pub grows: bool,
+    /// Segments by which an acknowledgement opens the window in congestion avoidance; may close it.
+    pub increase: f64,
+    /// Part of the window that a loss leaves.
+    pub left: f64,
+}
+
 impl Sender {
     /// Opens the window for an acknowledgement of something new, however much (RFC 5681 §3.1).
     pub(super) fn grow(&mut self) {
         if self.una == 1 {
             self.cwnd = f64::from(self.config.initial_window); // The SYN.
+        } else if self.terms.is_some_and(|t| !t.grows) {
         } else if self.cwnd < self.ssthresh {
             self.cwnd += 1.0;
+        } else if let Some(terms) = self.terms {
+            self.cwnd = (self.cwnd + terms.increase).max(1.0);
         } else {
             self.cwnd += 1.0 / self.cwnd;
         }
@@ -21,10 +35,11 @@ impl Sender {
         if self.reduce_cubic(window) {
             return;
         }
+        let left = self.terms.map_or(0.5, |t| t.left);
         let half = if self.config.halve_flight {
-            (self.max - self.una).saturating_sub(self.limited) as f64 / 2.0
+            (self.max - self.una).saturating_sub(self.limited) as f64 * left
         } else {
-            (self.cwnd + f64::from(self.inflation)).min(f64::from(self.config.window)) / 2.0
+            (self.cwnd + f64::from(self.inflation)).min(f64::from(self.config.window)) * left
         };
         self.ssthresh = libm::floor(half).max(2.0);
         let half = if self.config.halve_flight { self.ssthresh } else { half };

@@ -42,6 +42,9 @@ pub use rto::{Rto, RtoConfig};
 pub use sender::{Sender, SenderCounters};
 pub use supply::Supply;
 
+pub(in crate::transport) use growth::Terms;
+pub(in crate::transport) use supply::Data;
+
 use anabranch_base::Instant;
 
 /// What a packet of TCP carries.

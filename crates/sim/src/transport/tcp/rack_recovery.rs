@@ -230,9 +230,14 @@ impl Sender {
         }
         if self.wake <= now {
             self.wake = Instant::FAR;
-            if self.send_by_time(now, s, out) {
-                self.arm(now, s, s.alarm.filter(|a| a.1 == Alarm::Reordering).map(|a| a.0), Cause::Progress);
-            }
+            self.resume_by_time(now, s, out);
+        }
+    }
+
+    /// Sends what has been handed over since the latest acknowledgement.
+    pub(super) fn resume_by_time(&mut self, now: Instant, s: &mut ByTime, out: &mut impl FnMut(DataSegment)) {
+        if self.send_by_time(now, s, out) {
+            self.arm(now, s, s.alarm.filter(|a| a.1 == Alarm::Reordering).map(|a| a.0), Cause::Progress);
         }
     }
 

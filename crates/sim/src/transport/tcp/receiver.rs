@@ -148,6 +148,11 @@ impl Receiver {
         due
     }
 
+    /// An acknowledgement leaves although none was due.
+    pub(in crate::transport) fn acknowledges_early(&mut self) {
+        self.due = Instant::FAR;
+    }
+
     /// When to call [`timeout`](Self::timeout).
     #[inline]
     pub fn next_timeout(&self) -> Option<Instant> {

@@ -223,6 +223,17 @@ impl Sender {
         self.fill_6675(now, board, out);
     }
 
+    /// Sends in a recovery what has been handed over meanwhile.
+    pub(super) fn resume_sack(&mut self, now: Instant, rule: SackRule, out: &mut impl FnMut(DataSegment)) {
+        // The pipe of Fall and Floyd moves on acknowledgements alone.
+        if rule == SackRule::Rfc6675
+            && let Some(mut board) = self.board.take()
+        {
+            self.fill_6675(now, &mut board, out);
+            self.board = Some(board);
+        }
+    }
+
     fn leave_recovery(&mut self, now: Instant, next: u64) {
         self.phase = Phase::Open;
         self.advance(now, next);

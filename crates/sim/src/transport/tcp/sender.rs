@@ -2,6 +2,7 @@
 
 use super::cubic::Cubic;
 use super::first_sent::FirstSent;
+use super::growth::Terms;
 use super::hystart::HyStart;
 use super::rack_recovery::ByTime;
 use super::sack::Scoreboard;
@@ -81,6 +82,8 @@ pub struct Sender {
     /// Of [`Recovery::Rack`].
     by_time: Option<Box<ByTime>>,
     first_sent: Option<Box<FirstSent>>,
+    /// Of a subflow whose window is coupled with others.
+    pub(super) terms: Option<Terms>,
     flow: u32,
     pub(super) timer: Instant,
     /// When there will be more to send.
@@ -119,6 +122,7 @@ impl Sender {
             cubic,
             hystart,
             by_time: matches!(config.recovery, Recovery::Rack).then(Box::default),
+            terms: None,
             flow,
             timer: Instant::FAR,
             wake: Instant::FAR,
@@ -191,6 +195,63 @@ impl Sender {
             step(self, &mut s);
             self.by_time = Some(s);
         }
+    }
+
+    /// Sends something more that has been handed over, if the window has room now. What is lost goes first.
+    pub(in crate::transport) fn resume(&mut self, now: Instant, out: &mut impl FnMut(DataSegment)) {
+        let in_recovery = self.phase == Phase::Recovering;
+        match self.config.recovery {
+            Recovery::Rack => self.with_by_time(|sender, s| sender.resume_by_time(now, s, out)),
+            Recovery::Sack(rule) if in_recovery => self.resume_sack(now, rule, out),
+            _ if self.duplicates == 0 => self.send_window(now, None, out),
+            _ if self.duplicates < DUPLICATES => self.send_limited(now, out),
+            Recovery::Sack(_) => {}
+            _ => self.send_window(now, self.config.recovery_burst, out),
+        }
+    }
+
+    /// The number that the next new segment will have.
+    pub(in crate::transport) fn next_new(&self) -> u64 {
+        self.max
+    }
+
+    /// Hands over one more segment of so many bytes ([`Supply::Handed`]).
+    pub(in crate::transport) fn hand(&mut self, bytes: u32) {
+        self.data.hand(bytes);
+    }
+
+    /// Takes back what has been handed over and has not left.
+    pub(in crate::transport) fn take_back(&mut self) {
+        self.data.take_back(self.max);
+    }
+
+    /// How the window grows and falls from now on.
+    pub(in crate::transport) fn couple(&mut self, terms: Terms) {
+        self.terms = Some(terms);
+    }
+
+    /// Halves the window, for a reason that is no loss.
+    pub(in crate::transport) fn halve(&mut self) {
+        let slow_start = self.cwnd < self.ssthresh;
+        self.cwnd = (self.cwnd / 2.0).max(1.0);
+        if !slow_start {
+            self.ssthresh = self.cwnd.max(2.0);
+        }
+    }
+
+    /// Has the timer expired, and is something of what was outstanding then not acknowledged?
+    pub(in crate::transport) fn is_timed_out(&self) -> bool {
+        self.phase == Phase::TimedOut && self.una < self.recover
+    }
+
+    /// Is no loss being repaired?
+    pub(in crate::transport) fn is_plain(&self) -> bool {
+        self.phase == Phase::Open || (self.phase == Phase::TimedOut && self.una >= self.recover)
+    }
+
+    /// Is a loss being repaired that acknowledgements have shown?
+    pub(in crate::transport) fn is_recovering(&self) -> bool {
+        self.phase == Phase::Recovering
     }
 
     fn expire(&mut self, now: Instant, out: &mut impl FnMut(DataSegment)) {

@@ -3,7 +3,7 @@
 use super::TcpConfig;
 use crate::traffic::{Emission, Source};
 use anabranch_base::Instant;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 /// What a sender has to send.
 #[non_exhaustive]
@@ -16,10 +16,12 @@ pub enum Supply {
     /// window allows, unless [`TcpConfig::nagle`](super::TcpConfig::nagle) lets small ones wait for more or
     /// [`TcpConfig::coalesce`](super::TcpConfig::coalesce) joins those that wait for the window.
     Source(Box<dyn Source>),
+    /// What a connection of several subflows hands over, segment by segment.
+    Handed,
 }
 
 /// The data of one connection. Segment 0 is the SYN; data begin at 1.
-pub(super) struct Data {
+pub(in crate::transport) struct Data {
     segment: u32,
     feed: Feed,
 }
@@ -29,6 +31,15 @@ enum Feed {
     /// How many segments follow the SYN, and the bytes of the last.
     Finite(u64, u32),
     Source(Box<Stream>),
+    Handed(Handed),
+}
+
+/// Segments that a connection has handed over and that are not acknowledged.
+#[derive(Default)]
+struct Handed {
+    /// Number of the first of `sizes`.
+    first: u64,
+    sizes: VecDeque<u32>,
 }
 
 struct Stream {
@@ -68,6 +79,7 @@ impl Data {
                     short,
                 }))
             }
+            Supply::Handed => Feed::Handed(Handed { first: 1, sizes: VecDeque::new() }),
         };
         Data { segment, feed }
     }
@@ -91,6 +103,7 @@ impl Data {
                 }
                 stream.has(now, number, una, self.segment)
             }
+            Feed::Handed(h) => number < h.first + h.sizes.len() as u64,
         }
     }
 
@@ -108,6 +121,10 @@ impl Data {
                 }
             }
             Feed::Source(stream) => stream.short.get(&number).copied().unwrap_or(self.segment),
+            Feed::Handed(h) => {
+                let place = number.checked_sub(h.first).and_then(|n| h.sizes.get(n as usize));
+                place.copied().unwrap_or(self.segment)
+            }
         }
     }
 
@@ -115,7 +132,8 @@ impl Data {
     #[inline]
     pub fn is_last(&self, number: u64) -> bool {
         match &self.feed {
-            Feed::Endless => false,
+            // How long a connection goes on its subflows do not know.
+            Feed::Endless | Feed::Handed(_) => false,
             Feed::Finite(count, _) => number == *count,
             Feed::Source(stream) => stream.ended && number + 1 == stream.cut && stream.waiting.unwrap_or(0) == 0,
         }
@@ -132,10 +150,32 @@ impl Data {
     /// Segments below `next` will not be sent again.
     #[inline]
     pub fn forget_below(&mut self, next: u64) {
-        if let Feed::Source(stream) = &mut self.feed {
-            while stream.short.first_key_value().is_some_and(|(n, _)| *n < next) {
-                stream.short.pop_first();
+        match &mut self.feed {
+            Feed::Source(stream) => {
+                while stream.short.first_key_value().is_some_and(|(n, _)| *n < next) {
+                    stream.short.pop_first();
+                }
             }
+            Feed::Handed(h) => {
+                while h.first < next && h.sizes.pop_front().is_some() {
+                    h.first += 1;
+                }
+            }
+            Feed::Endless | Feed::Finite(..) => {}
+        }
+    }
+
+    /// Hands over one more segment ([`Supply::Handed`]).
+    pub fn hand(&mut self, bytes: u32) {
+        if let Feed::Handed(h) = &mut self.feed {
+            h.sizes.push_back(bytes);
+        }
+    }
+
+    /// Takes back the segments from `next` on, which have not left.
+    pub fn take_back(&mut self, next: u64) {
+        if let Feed::Handed(h) = &mut self.feed {
+            h.sizes.truncate(next.saturating_sub(h.first) as usize);
         }
     }
 }

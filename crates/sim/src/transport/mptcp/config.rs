@@ -1,0 +1,84 @@
+//! How a Multipath TCP behaves.
+
+use super::Coupling;
+use crate::transport::tcp::{Congestion, Recovery, SackRule, TcpConfig};
+
+/// Which subflow a segment leaves on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Scheduler {
+    /// The one with the shortest smoothed round trip that has room (Raiciu et al. 2012; Linux's default).
+    MinRtt,
+    /// Each in turn that has room.
+    RoundRobin,
+}
+
+impl Scheduler {
+    /// All of them.
+    pub const ALL: [Scheduler; 2] = [Scheduler::MinRtt, Scheduler::RoundRobin];
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Scheduler::MinRtt => "min-rtt",
+            Scheduler::RoundRobin => "round-robin",
+        }
+    }
+}
+
+/// How a Multipath TCP behaves.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct MptcpConfig {
+    /// How its subflows do. Its congestion control is Reno's; what couples them is `coupling`.
+    pub tcp: TcpConfig,
+    /// How windows grow together.
+    pub coupling: Coupling,
+    /// Which subflow a segment leaves on.
+    pub scheduler: Scheduler,
+    /// Bytes of data that the receiver can hold, of all subflows together.
+    pub receive_buffer: u64,
+    /// A fast subflow that the receive window stops sends what holds the window up, again (Raiciu et al. 2012 §4.2).
+    pub opportunistic: bool,
+    /// It also halves the window of the slow one that does.
+    pub penalise: bool,
+}
+
+/// Bytes of the DSS option with numbers of four bytes and a checksum (RFC 8684 §3.3).
+pub const DSS: u32 = 20;
+
+impl MptcpConfig {
+    /// LIA over the shortest round trip with opportunistic retransmission and penalisation, as Linux had it from version
+    /// 0.88 of its MPTCP (2013) on; subflows with SACK as the RFCs have it; a receive buffer of 256 KiB.
+    /// Segments are shorter than TCP's by the 20 bytes of the option that says where their data belong.
+    pub const fn rfc() -> Self {
+        let tcp = TcpConfig::rfc(Recovery::Sack(SackRule::Rfc6675));
+        MptcpConfig {
+            tcp: TcpConfig { segment: tcp.segment - DSS, header: tcp.header + DSS, ..tcp },
+            coupling: Coupling::Lia,
+            scheduler: Scheduler::MinRtt,
+            receive_buffer: 256 << 10,
+            opportunistic: true,
+            penalise: true,
+        }
+    }
+
+    /// What is wrong with the values, in words for a user.
+    ///
+    /// # Errors
+    /// One line that says what to change.
+    pub const fn check(&self) -> Result<(), &'static str> {
+        if let Err(e) = self.tcp.check() {
+            return Err(e);
+        }
+        match self.tcp.recovery {
+            Recovery::NewReno | Recovery::Sack(SackRule::Rfc6675) | Recovery::Rack => {}
+            _ => return Err("subflows recover with newreno, sack or rack"),
+        }
+        if matches!(self.tcp.congestion, Congestion::Cubic) {
+            return Err("subflows grow as Reno does, or as their coupling says: CUBIC has none");
+        }
+        if self.receive_buffer < self.tcp.segment as u64 {
+            return Err("the receive buffer has to hold a segment");
+        }
+        Ok(())
+    }
+}
