@@ -8,7 +8,7 @@ use anabranch_base::Duration;
 pub(crate) struct Jumps([Duration; 2]);
 
 impl Jumps {
-    /// None.
+    /// No step was longer.
     pub const NONE: Jumps = Jumps([Duration::ZERO; 2]);
 
     pub fn add(&mut self, d: Duration) {
