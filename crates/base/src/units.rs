@@ -15,6 +15,15 @@ const fn nano_share(n: u64, d: u64) -> u64 {
     }
 }
 
+/// `a b / d`, by 64-bit division where that is enough.
+#[inline]
+const fn product_share(a: u64, b: u64, d: u64) -> u64 {
+    match a.checked_mul(b) {
+        Some(n) => n / d,
+        None => ((a as u128 * b as u128) / d as u128) as u64,
+    }
+}
+
 impl Rate {
     /// Nothing moves.
     pub const ZERO: Rate = Rate(0);
@@ -51,7 +60,7 @@ impl Rate {
     }
     /// Bytes sent in `time`.
     pub const fn bytes_in(self, time: Duration) -> u64 {
-        ((self.0 as u128 * time.as_nanos() as u128) / 1_000_000_000) as u64
+        product_share(self.0, time.as_nanos(), 1_000_000_000)
     }
 }
 
@@ -71,7 +80,7 @@ impl Ppm {
 
     /// This share of `n`, rounded down.
     pub const fn of(self, n: u64) -> u64 {
-        ((n as u128 * self.0 as u128) / 1_000_000) as u64
+        product_share(n, self.0 as u64, 1_000_000)
     }
     /// As a fraction of one.
     pub fn as_f64(self) -> f64 {

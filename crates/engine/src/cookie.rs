@@ -2,12 +2,12 @@
 //! INIT costs us no memory (RFC 9260 §5.1.3 to §5.1.5).
 //!
 //! Layout, integers in network order: version, number of the secret, fields in the order of [`Cookie::encode`], and
-//! an HMAC-SHA256 over all of it. A cookie is not encrypted: nothing in it is unknown to who saw the handshake.
+//! a MAC over all of it. A cookie is not encrypted: nothing in it is unknown to who saw the handshake.
 
 pub use crate::auth::PeerAuth;
 use crate::auth::RANDOM_LEN;
 use crate::config::OwnParameter;
-use crate::mac::Key;
+use crate::mac::OwnKey;
 use crate::path::LocalId;
 use anabranch_base::{Duration, Entropy, Instant, Tsn};
 use core::fmt;
@@ -348,14 +348,14 @@ impl Cookie {
 struct Secret {
     /// Says which secret sealed a cookie, so that a forged one costs one MAC and not two.
     number: u8,
-    key: Key,
+    key: OwnKey,
 }
 
 impl Secret {
     fn new(number: u8, entropy: &mut dyn Entropy) -> Self {
         let mut key = [0; 32];
         entropy.fill(&mut key);
-        Secret { number, key: Key::sha256(&key) }
+        Secret { number, key: OwnKey::new(key) }
     }
 }
 

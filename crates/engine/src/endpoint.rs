@@ -16,7 +16,7 @@ mod slots;
 mod stateless;
 mod timeouts;
 
-use crate::association::{Association, Identity, Phase, State};
+use crate::association::{Association, Identity, Phase, Policies, State};
 use crate::auth::AuthParams;
 use crate::config::{AssocConfig, EndpointConfig};
 use crate::cookie::CookieJar;
@@ -131,12 +131,8 @@ impl Endpoint {
         }
         let config = config.into();
         config.check()?;
-        let policies = config.profile.build(config.seed)?;
-        let id = self.connect_with(now, config, policies, local, remote, peer_port);
-        if let Some(s) = self.slots.get_mut(&id) {
-            s.association.set_own_policies(false);
-        }
-        Ok(id)
+        let policies = Policies::of_profile(&config)?;
+        Ok(self.connect_as(now, config, policies, local, remote, peer_port))
     }
 
     /// Connects with policies that were built elsewhere; the profile of `config` is not looked at.
@@ -145,6 +141,20 @@ impl Endpoint {
         now: Instant,
         config: impl Into<Arc<AssocConfig>>,
         policies: PolicySet,
+        local: LocalId,
+        remote: SocketAddr,
+        peer_port: u16,
+    ) -> AssocId {
+        let config = config.into();
+        let policies = Policies::of_user(policies, &config.timers);
+        self.connect_as(now, config, policies, local, remote, peer_port)
+    }
+
+    fn connect_as(
+        &mut self,
+        now: Instant,
+        config: Arc<AssocConfig>,
+        policies: Policies,
         local: LocalId,
         remote: SocketAddr,
         peer_port: u16,
@@ -160,9 +170,8 @@ impl Endpoint {
             local,
             remote,
         };
-        let a = Association::new(config.into(), policies, identity, self.entropy.as_mut(), State::CookieWait);
+        let a = Association::new(config, policies, identity, self.entropy.as_mut(), State::CookieWait);
         let mut slot = Slot::with(a);
-        slot.association.set_own_policies(true);
         slot.association.start(now);
         self.insert(slot)
     }

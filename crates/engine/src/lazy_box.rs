@@ -8,6 +8,7 @@ pub(crate) trait Empty: Default + 'static {
 }
 
 /// Reads as [`Empty::EMPTY`] and takes no memory until it is written.
+#[derive(Clone, Debug)]
 pub(crate) struct LazyBox<T>(Option<Box<T>>);
 
 impl<T> LazyBox<T> {
@@ -24,6 +25,12 @@ impl<T> LazyBox<T> {
     }
 }
 
+impl<T> Default for LazyBox<T> {
+    fn default() -> Self {
+        LazyBox::empty()
+    }
+}
+
 impl<T> From<T> for LazyBox<T> {
     fn from(held: T) -> Self {
         LazyBox(Some(Box::new(held)))
@@ -32,14 +39,22 @@ impl<T> From<T> for LazyBox<T> {
 
 impl<T: Empty> Deref for LazyBox<T> {
     type Target = T;
+    #[inline]
     fn deref(&self) -> &T {
         self.0.as_deref().unwrap_or(T::EMPTY)
     }
 }
 
+/// Written to for the first time.
+#[cold]
+fn first<T: Default>() -> Box<T> {
+    Box::default()
+}
+
 impl<T: Empty> DerefMut for LazyBox<T> {
+    #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        self.0.get_or_insert_default()
+        self.0.get_or_insert_with(first)
     }
 }
 

@@ -1,4 +1,5 @@
-//! Message authentication codes: HMAC (RFC 2104) with SHA-1 and SHA-256.
+//! Message authentication codes: HMAC (RFC 2104) with SHA-1 and SHA-256 for what peers check, keyed BLAKE3 for what
+//! only comes back to us.
 
 use core::ops::Deref;
 use hmac::{Hmac, KeyInit, Mac as _};
@@ -73,6 +74,27 @@ impl Deref for Mac {
     }
 }
 
+/// A key for what no one else has to understand: BLAKE3 makes a MAC in a fraction of the time that HMAC-SHA-256 takes
+/// without instructions for it, and each INIT and each forged cookie costs us one.
+pub struct OwnKey([u8; 32]);
+
+impl OwnKey {
+    /// From secret bytes.
+    pub fn new(key: [u8; 32]) -> Self {
+        OwnKey(key)
+    }
+
+    /// The MAC over `bytes`.
+    pub fn sign(&self, bytes: &[u8]) -> [u8; 32] {
+        *blake3::keyed_hash(&self.0, bytes).as_bytes()
+    }
+
+    /// Is `mac` the MAC over `bytes`? The comparison takes the same time for every wrong MAC.
+    pub fn verify(&self, bytes: &[u8], mac: &[u8; 32]) -> bool {
+        blake3::keyed_hash(&self.0, bytes) == blake3::Hash::from_bytes(*mac)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -102,6 +124,18 @@ mod tests {
             (&long[..80], larger, "aa4ae5e15272d00e95705637ce8a3b55ed402112"),
         ] {
             assert_eq!(hex(&Key::sha1(key).sign(text.as_bytes())), want);
+        }
+    }
+
+    #[test]
+    fn our_own_macs_depend_on_key_and_text() {
+        let (key, other) = (OwnKey::new([7; 32]), OwnKey::new([8; 32]));
+        let mac = key.sign(b"text");
+        assert!(key.verify(b"text", &mac) && !key.verify(b"texT", &mac) && !other.verify(b"text", &mac));
+        for at in 0..mac.len() {
+            let mut wrong = mac;
+            wrong[at] ^= 1;
+            assert!(!key.verify(b"text", &wrong), "{at}");
         }
     }
 

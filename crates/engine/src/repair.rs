@@ -65,6 +65,9 @@ pub struct SentChunk {
 pub struct Repairs([u64; TransmissionCause::ALL.len()]);
 
 impl Repairs {
+    /// Nothing counted yet.
+    pub(crate) const NONE: Repairs = Repairs([0; TransmissionCause::ALL.len()]);
+
     /// How many left for this reason; none for the first time.
     pub fn of(&self, cause: TransmissionCause) -> u64 {
         self.0.get(cause as usize).copied().unwrap_or(0)

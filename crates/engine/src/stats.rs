@@ -1,5 +1,6 @@
 //! Counters, for people and for tests.
 
+use crate::lazy_box::{Empty, LazyBox};
 use crate::path::discovery::DiscoveryState;
 use crate::repair::Repairs;
 use crate::tx::carried::UsableRate;
@@ -194,7 +195,7 @@ pub struct AssocStats {
 }
 
 /// What an association counts itself of its [`AssocStats`], which say what each means.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Tally {
     pub messages_sent: u64,
     pub bytes_sent: u64,
@@ -202,18 +203,24 @@ pub(crate) struct Tally {
     pub bytes_received: u64,
     pub abandoned_unsent: u64,
     pub abandoned_sent: u64,
+    pub sacks_sent: u64,
+    pub sacks_received: u64,
+    pub chunks_received: [u64; 2],
+    pub chunks_sent: [u64; 2],
+    pub control_received: u64,
+    pub control_sent: u64,
+    pub seldom: LazyBox<Seldom>,
+}
+
+/// What many associations never have to count.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Seldom {
     pub retransmissions: u64,
     pub repairs: Repairs,
     pub duplicates_received: u64,
     pub dropped_no_buffer: u64,
-    pub sacks_sent: u64,
-    pub sacks_received: u64,
     pub gap_blocks_received: u64,
-    pub chunks_received: [u64; 2],
-    pub chunks_sent: [u64; 2],
     pub out_of_sequence: u64,
-    pub control_received: u64,
-    pub control_sent: u64,
     pub parity_sent: u64,
     pub parity_bytes_sent: u64,
     pub parity_received: u64,
@@ -221,6 +228,24 @@ pub(crate) struct Tally {
     pub repaired_needlessly: u64,
     pub repaired_by_peer: u64,
     pub decisions_refused: u64,
+}
+
+impl Empty for Seldom {
+    const EMPTY: &'static Seldom = &Seldom {
+        retransmissions: 0,
+        repairs: Repairs::NONE,
+        duplicates_received: 0,
+        dropped_no_buffer: 0,
+        gap_blocks_received: 0,
+        out_of_sequence: 0,
+        parity_sent: 0,
+        parity_bytes_sent: 0,
+        parity_received: 0,
+        repaired: 0,
+        repaired_needlessly: 0,
+        repaired_by_peer: 0,
+        decisions_refused: 0,
+    };
 }
 
 impl Tally {
@@ -232,25 +257,25 @@ impl Tally {
             bytes_received: self.bytes_received,
             abandoned_unsent: self.abandoned_unsent,
             abandoned_sent: self.abandoned_sent,
-            retransmissions: self.retransmissions,
-            repairs: self.repairs,
-            duplicates_received: self.duplicates_received,
-            dropped_no_buffer: self.dropped_no_buffer,
+            retransmissions: self.seldom.retransmissions,
+            repairs: self.seldom.repairs,
+            duplicates_received: self.seldom.duplicates_received,
+            dropped_no_buffer: self.seldom.dropped_no_buffer,
             sacks_sent: self.sacks_sent,
             sacks_received: self.sacks_received,
-            gap_blocks_received: self.gap_blocks_received,
+            gap_blocks_received: self.seldom.gap_blocks_received,
             chunks_received: self.chunks_received,
             chunks_sent: self.chunks_sent,
-            out_of_sequence: self.out_of_sequence,
+            out_of_sequence: self.seldom.out_of_sequence,
             control_received: self.control_received,
             control_sent: self.control_sent,
-            parity_sent: self.parity_sent,
-            parity_bytes_sent: self.parity_bytes_sent,
-            parity_received: self.parity_received,
-            repaired: self.repaired,
-            repaired_needlessly: self.repaired_needlessly,
-            repaired_by_peer: self.repaired_by_peer,
-            decisions_refused: self.decisions_refused,
+            parity_sent: self.seldom.parity_sent,
+            parity_bytes_sent: self.seldom.parity_bytes_sent,
+            parity_received: self.seldom.parity_received,
+            repaired: self.seldom.repaired,
+            repaired_needlessly: self.seldom.repaired_needlessly,
+            repaired_by_peer: self.seldom.repaired_by_peer,
+            decisions_refused: self.seldom.decisions_refused,
             ..AssocStats::default()
         }
     }

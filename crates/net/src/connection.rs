@@ -51,14 +51,21 @@ impl Connection {
     /// # Errors
     /// See [`SendError`]; nothing is taken on an error.
     pub fn try_send(&self, options: SendOptions, payload: Bytes) -> Result<(), SendError> {
+        self.offer(options, payload).map_err(|(why, _)| why)
+    }
+
+    /// Gives the payload back where it is not taken.
+    fn offer(&self, options: SendOptions, payload: Bytes) -> Result<(), (SendError, Bytes)> {
         let i = &*self.inner;
         let now = clock::now();
         let mut core = i.shared.lock();
-        let Some(mut a) = core.engine.association_mut(i.id) else { return Err(SendError::Closed(closed(&core, i.id))) };
+        let Some(mut a) = core.engine.association_mut(i.id) else {
+            return Err((SendError::Closed(closed(&core, i.id)), payload));
+        };
         let alone = a.is_drained();
-        let taken = a.send(now, options, payload);
+        let taken = a.offer(now, options, payload);
         drop(a);
-        taken.map_err(|e| SendError::from_engine(e, closed(&core, i.id)))?;
+        taken.map_err(|(e, payload)| (SendError::from_engine(e, closed(&core, i.id)), payload))?;
         let call = !alone || core.send_at_once(now, &i.shared);
         let calls = std::mem::take(&mut core.calls);
         drop(core);
@@ -75,12 +82,13 @@ impl Connection {
     ///
     /// # Errors
     /// See [`SendError`]; never [`SendError::WouldBlock`].
-    pub async fn send(&self, options: SendOptions, payload: Bytes) -> Result<(), SendError> {
+    pub async fn send(&self, options: SendOptions, mut payload: Bytes) -> Result<(), SendError> {
         loop {
             let writable = self.inner.signals.writable.notified();
-            match self.try_send(options, payload.clone()) {
-                Err(SendError::WouldBlock) => {}
-                done => return done,
+            match self.offer(options, payload) {
+                Ok(()) => return Ok(()),
+                Err((SendError::WouldBlock, back)) => payload = back,
+                Err((why, _)) => return Err(why),
             }
             self.inner.shared.wake.notify_one();
             let earliest = tokio::time::Instant::now() + RETRY;
@@ -113,13 +121,11 @@ impl Connection {
             let Some(mut a) = core.engine.association_mut(i.id) else {
                 return Err(SendError::Closed(closed(&core, i.id)));
             };
-            while let Some((options, payload)) = messages.front() {
-                match a.send(now, *options, payload.clone()) {
-                    Ok(()) => {
-                        messages.pop_front();
-                        taken += 1;
-                    }
-                    Err(e) => {
+            while let Some((options, payload)) = messages.pop_front() {
+                match a.offer(now, options, payload) {
+                    Ok(()) => taken += 1,
+                    Err((e, payload)) => {
+                        messages.push_front((options, payload));
                         refused = Some(e);
                         break;
                     }

@@ -58,6 +58,32 @@ pub struct DriverStats {
 }
 
 impl DriverStats {
+    /// Counts what was counted elsewhere.
+    pub(crate) fn add(&mut self, more: DriverStats) {
+        let DriverStats {
+            packets_sent,
+            bytes_sent,
+            send_calls,
+            packets_refused,
+            dropped_full,
+            send_errors,
+            packets_received,
+            bytes_received,
+            receive_calls,
+            not_captured,
+        } = more;
+        self.packets_sent += packets_sent;
+        self.bytes_sent += bytes_sent;
+        self.send_calls += send_calls;
+        self.packets_refused += packets_refused;
+        self.dropped_full += dropped_full;
+        self.send_errors += send_errors;
+        self.packets_received += packets_received;
+        self.bytes_received += bytes_received;
+        self.receive_calls += receive_calls;
+        self.not_captured += not_captured;
+    }
+
     /// What became of packets of so many bytes in all.
     pub(crate) fn sent(&mut self, sent: crate::driver::Sent, bytes: usize) {
         self.packets_sent += sent.packets as u64;

@@ -223,5 +223,5 @@ pub fn built<T: ?Sized>(policy: &crate::registry::Policy<T>, params: &str, seed:
     let spec = format!("{}:{params}", policy.info.name);
     let mut profile = crate::Profile::named("sctp").unwrap();
     profile.set(policy.info.hook, &spec).unwrap_or_else(|e| panic!("{e}"));
-    (policy.build)(&profile.params(policy.info.hook, seed))
+    (policy.build)(&crate::registry::Params::new(&profile.values(policy.info.hook)[..], seed))
 }

@@ -23,7 +23,7 @@ pub(crate) use handshake::state::State;
 pub use handshake::state::{Phase, Stage};
 use path_table::PathTable;
 pub(crate) use policies::scratch::Workspace;
-use policies::set::Policies;
+pub(crate) use policies::set::Policies;
 use receiver::Receiver;
 use sender::Sender;
 pub use sender::undelivered::Undelivered;
@@ -274,11 +274,6 @@ impl Association {
     /// The packet that comes next was marked on its way (ECN).
     pub(crate) fn set_packet_marked(&mut self, marked: bool) {
         self.acknowledger.set_packet_marked(marked);
-    }
-
-    /// The policies were built by the user, and not from the profile; or the other way round.
-    pub(crate) fn set_own_policies(&mut self, yes: bool) {
-        self.policies.set_users_own(yes);
     }
 
     /// A SACK waits for the next chance to leave.

@@ -4,7 +4,7 @@ use super::{AssocId, Endpoint, Slot};
 use crate::association::handshake::announced::ANNOUNCED_AS_OURS;
 use crate::association::handshake::restart::CookieAction;
 use crate::association::receive::Source;
-use crate::association::{Association, Identity, State};
+use crate::association::{Association, Identity, Policies, State};
 use crate::auth::AuthParams;
 use crate::cookie::{Cookie, CookieError};
 use crate::event::CloseReason;
@@ -98,7 +98,7 @@ impl Endpoint {
             let method = cookie.features.unsummed_to_us.then_some(ANNOUNCED_AS_OURS);
             Arc::make_mut(&mut config).extensions.error_detection = method;
         }
-        let Ok(policies) = config.profile.build(config.seed) else { return };
+        let Ok(policies) = Policies::of_profile(&config) else { return };
         let identity = identity(cookie, from);
         let a = Association::new(config, policies, identity, self.entropy.as_mut(), State::Established);
         let mut slot = Slot::with(a);

@@ -9,6 +9,7 @@
 //! Silence says nothing of the rate: without acknowledgements the estimate stays what it was.
 
 use super::jumps::Jumps;
+use crate::lazy_box::Empty;
 use anabranch_base::{Duration, Instant, Rate};
 
 /// Least length of a span whose largest sample counts, and of a measurement of what leaves a queue.
@@ -97,6 +98,8 @@ pub(crate) struct Capacity {
     drain: Option<Rate>,
     /// What a train of packets showed, and until when that counts.
     guess: Option<(Rate, Instant)>,
+    /// A rate, bytes, and how long they take at it.
+    divided: (Rate, u64, Duration),
 }
 
 /// Pauses between bursts, as they left and as they came, newer ones counting twice as much as the one before.
@@ -143,6 +146,27 @@ pub(crate) struct RateSample {
     pub app_limited: bool,
 }
 
+impl Empty for Capacity {
+    const EMPTY: &'static Capacity = &Capacity {
+        best: [Rate::ZERO; 2],
+        filled: [false; 2],
+        span_began: Instant::ZERO,
+        marks: Marks { all: None, next: 0 },
+        total: Mark { at: Instant::ZERO, delivered: 0, packets: 0, sent: Instant::ZERO, jumps: Jumps::NONE },
+        free_at: Instant::ZERO,
+        burst: Instant::ZERO,
+        heard: None,
+        burst_jumps: Jumps::NONE,
+        pauses: Pauses { left: Duration::ZERO, came: Duration::ZERO },
+        slower: (0, Rate::ZERO),
+        queued_since: None,
+        slow_since: None,
+        drain: None,
+        guess: None,
+        divided: (Rate::ZERO, 0, Duration::ZERO),
+    };
+}
+
 impl Capacity {
     /// A sample of the delivery rate, taken on a path with this round trip.
     pub fn sample(&mut self, now: Instant, s: RateSample, rtt: Duration) {
@@ -172,13 +196,24 @@ impl Capacity {
     /// before that, if the path is as it is believed to be, and has been busy since.
     pub fn on_sent(&mut self, now: Instant, bytes: u64) -> Instant {
         let rate = self.rate();
-        if rate == Rate::ZERO || now.since(self.free_at) >= (rate.time_for(PACKET) * 2).max(IDLE) {
+        let idle = now.since(self.free_at);
+        // Divided only where the answer depends on it: this is asked for each chunk.
+        if rate == Rate::ZERO || idle >= IDLE && idle >= rate.time_for(PACKET) * 2 {
             self.burst = now;
         }
         if rate > Rate::ZERO {
-            self.free_at = self.free_at.max(now) + rate.time_for(bytes);
+            self.free_at = self.free_at.max(now) + self.time_for(rate, bytes);
         }
         self.burst
+    }
+
+    /// [`Rate::time_for`], divided once for chunks in a row that are alike.
+    #[inline]
+    fn time_for(&mut self, rate: Rate, bytes: u64) -> Duration {
+        if (self.divided.0, self.divided.1) != (rate, bytes) {
+            self.divided = (rate, bytes, rate.time_for(bytes));
+        }
+        self.divided.2
     }
 
     /// Before [`Self::delivered`]: what the pause says, if this is the first that is heard of another burst.

@@ -8,6 +8,9 @@ use anabranch_base::Duration;
 pub(crate) struct Jumps([Duration; 2]);
 
 impl Jumps {
+    /// No step was longer.
+    pub const NONE: Jumps = Jumps([Duration::ZERO; 2]);
+
     pub fn add(&mut self, d: Duration) {
         let [a, b] = self.0;
         self.0 = [a.max(d), b.max(a.min(d))];

@@ -29,6 +29,7 @@ pub(crate) mod timers;
 pub(crate) mod train;
 mod window;
 
+use crate::lazy_box::LazyBox;
 use crate::stats::PathCounters;
 use access::Access;
 use anabranch_base::{Duration, Instant, PathId};
@@ -118,7 +119,8 @@ pub(crate) struct Path {
     pub rtt: RttEstimator,
     pub one_way: OneWay,
     pub rate: RateEstimator,
-    pub capacity: Capacity,
+    /// Of a path that has carried data.
+    pub capacity: LazyBox<Capacity>,
     pub counters: PathCounters,
     pub access: Access,
     pub mtu: PathMtu,
@@ -169,7 +171,7 @@ impl Path {
             rtt: RttEstimator::default(),
             one_way: OneWay::default(),
             rate: RateEstimator::default(),
-            capacity: Capacity::default(),
+            capacity: LazyBox::empty(),
             counters: PathCounters::default(),
             access: Access::new(origin != Origin::AddedByUs),
             mtu: PathMtu::new(),
@@ -300,7 +302,9 @@ impl Path {
         self.rtt = RttEstimator::default();
         self.one_way = OneWay::default();
         self.rate.restart();
-        self.capacity.restart();
+        if let Some(capacity) = self.capacity.used() {
+            capacity.restart();
+        }
         self.expiry.end_backoff();
     }
 

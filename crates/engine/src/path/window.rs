@@ -13,12 +13,17 @@ impl Path {
     /// Window, burst and pace allow one more packet. After a timeout a single one may be in flight until something is
     /// acknowledged, however small it is (RFC 9260 §7.2.1); or one beyond the window, to see whether the path works.
     pub fn has_window(&self, now: Instant) -> bool {
-        let proven = self.allows_beside();
+        let room = self.expiry.may_probe() || self.allows_beside() && self.congestion.has_room(self.flight.bytes());
+        // Most often what the path carries changes nothing.
+        room && (self.congestion.allows_burst(false) && self.pace.allows(now, PACED_TOGETHER)
+            || self.has_fast_window(now))
+    }
+
+    /// Burst and pace of a path that is known to carry something.
+    fn has_fast_window(&self, now: Instant) -> bool {
         let known = self.capacity.rate();
         let together = if known >= FAST { FAST_TOGETHER } else { PACED_TOGETHER };
-        let burst = self.congestion.allows_burst(known > Rate::ZERO);
-        let room = self.expiry.may_probe() || proven && self.congestion.has_room(self.flight.bytes());
-        room && burst && self.pace.allows(now, together)
+        self.congestion.allows_burst(known > Rate::ZERO) && self.pace.allows(now, together)
     }
 
     /// May a packet leave beside those in flight, as far as expiries of T3 have a say in it? Without congestion control they

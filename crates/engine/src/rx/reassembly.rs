@@ -9,6 +9,7 @@ mod interleaved;
 mod partial;
 mod violation;
 
+use crate::lazy_box::LazyBox;
 use crate::message::{Message, Part, Payload};
 use crate::work;
 use anabranch_base::{Ssn, StreamId, Tsn};
@@ -121,7 +122,7 @@ pub struct Reassembly {
     /// The message that the user has a part of.
     partial: Option<Partial>,
     /// Messages in I-DATA; empty where DATA is used.
-    interleaved: Interleaved,
+    interleaved: LazyBox<Interleaved>,
     /// First TSN and number of chunks of what became ready since it was last asked for; none where that is not wanted.
     handed_on: Option<Vec<(Tsn, u32)>>,
 }
@@ -144,7 +145,7 @@ impl Reassembly {
             gives_up: false,
             endless: BTreeSet::new(),
             partial: None,
-            interleaved: Interleaved::default(),
+            interleaved: LazyBox::empty(),
             handed_on: None,
         }
     }

@@ -10,6 +10,7 @@
 //! which grows back slowly. While something waits all the time, what arrives is what the paths carry, whatever is known of
 //! each; where that is less than the sum, the sum is doubted for a while.
 
+use crate::lazy_box::Empty;
 use anabranch_base::{Duration, Instant, Rate};
 
 /// Least time between two updates, and between two changes that are published.
@@ -84,7 +85,7 @@ pub(crate) struct Seen {
     pub delivered: u64,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Carried {
     /// Time that the newest messages with a deadline have; none without one.
     lifetime: Option<Duration>,
@@ -104,6 +105,30 @@ pub(crate) struct Carried {
     queued: [u64; LOOKS],
     look: usize,
     doubted_until: Instant,
+}
+
+impl Empty for Carried {
+    const EMPTY: &'static Carried = &Carried {
+        lifetime: None,
+        published: UsableRate { low: Rate::ZERO, middle: Rate::ZERO, at: Instant::ZERO, changes: 0 },
+        updated: Instant::ZERO,
+        carried: 0,
+        share: None,
+        cut_at: Instant::ZERO,
+        offered: 0,
+        offered_rate: 0,
+        given_up: 0,
+        looks: [(Instant::ZERO, 0, 0); LOOKS],
+        queued: [0; LOOKS],
+        look: 0,
+        doubted_until: Instant::ZERO,
+    };
+}
+
+impl Default for Carried {
+    fn default() -> Self {
+        *Carried::EMPTY
+    }
 }
 
 impl Carried {

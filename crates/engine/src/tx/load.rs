@@ -1,5 +1,6 @@
 //! What the user hands over, by class: what is less important has to leave room for it.
 
+use crate::lazy_box::Empty;
 use anabranch_base::{Duration, Instant, Rate};
 
 /// Time over which rates are averaged: groups of pictures are a second or two long.
@@ -7,12 +8,22 @@ const OVER: Duration = Duration::from_secs(2);
 /// Classes that are distinguished; higher ones count as the last.
 pub(crate) const CLASSES: usize = 3;
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Load {
     /// Bytes of the last two seconds or so.
     bytes: [u64; CLASSES],
     at: Instant,
     began: Option<Instant>,
+}
+
+impl Empty for Load {
+    const EMPTY: &'static Load = &Load { bytes: [0; CLASSES], at: Instant::ZERO, began: None };
+}
+
+impl Default for Load {
+    fn default() -> Self {
+        *Load::EMPTY
+    }
 }
 
 impl Load {

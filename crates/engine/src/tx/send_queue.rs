@@ -141,7 +141,7 @@ pub(crate) struct SendQueue {
     turns: Turns,
     cutting: Option<Cutting>,
     /// With I-DATA: the message of each stream that is being cut, for as long the first of its stream. None with DATA.
-    interleaved: Option<BTreeMap<u16, Cutting>>,
+    interleaved: Option<Box<BTreeMap<u16, Cutting>>>,
     bytes: u64,
     messages: u64,
     waiting: u64,
@@ -203,7 +203,7 @@ impl SendQueue {
 
     /// Messages of different streams may be cut at the same time (RFC 8260 §2.2.2). To be called before the first.
     pub fn interleave(&mut self, on: bool) {
-        self.interleaved = on.then(BTreeMap::new);
+        self.interleaved = on.then(Box::default);
     }
 
     /// Is the first message of a stream one that has begun?
@@ -254,7 +254,7 @@ impl SendQueue {
 
     /// What has no TSN yet, by message: its number, its options, and its payload or the rest of it.
     pub fn for_each_left(&self, mut f: impl FnMut(u64, &SendOptions, Bytes)) {
-        let cut = self.cutting.iter().chain(self.interleaved.iter().flat_map(BTreeMap::values));
+        let cut = self.cutting.iter().chain(self.interleaved.iter().flat_map(|all| all.values()));
         cut.for_each(|c| f(c.message.message, &c.message.options, c.message.payload.slice(c.offset..)));
         let held = self.paused.iter().flat_map(|p| &p.held);
         let waiting = self.streams.iter().flat_map(|s| &s.queue).chain(held);
@@ -374,7 +374,7 @@ impl SendQueue {
     ) -> (Option<Fragment>, u64) {
         let mut given_up = 0;
         loop {
-            let mut shown = Shown { streams: &mut self.streams, begun: self.interleaved.as_ref() };
+            let mut shown = Shown { streams: &mut self.streams, begun: self.interleaved.as_deref() };
             let Some(stream) = self.turns.next(&mut shown, scheduler) else { break };
             let Some(view) = shown.view(stream) else { break };
             if !self.has_begun(stream) {

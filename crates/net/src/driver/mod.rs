@@ -19,9 +19,11 @@ pub(crate) use watch::Watch;
 use crate::batch::Batches;
 use crate::capture::Capture;
 use crate::clock;
+use crate::config::Transport;
 use crate::error::Error;
 use crate::locals::Slot;
 use crate::shared::{Call, Core, Shared};
+use crate::stats::DriverStats;
 use crate::wake::Wake;
 use anabranch_base::{Duration, Instant};
 use anabranch_engine::{LocalId, Transmit};
@@ -82,6 +84,8 @@ struct Driver {
     transmit: Transmit,
     /// Room for the list of [`Core::calls`].
     calls: Vec<Call>,
+    /// What was sent since the core last heard of it: senders want its lock for each message.
+    counted: DriverStats,
     capture: Option<Capture>,
     monitor: Monitor,
     next_watch: Option<Instant>,
@@ -99,6 +103,7 @@ impl Driver {
             batches: Batches::default(),
             transmit: Transmit::default(),
             calls: Vec::new(),
+            counted: DriverStats::default(),
             capture,
             monitor: Monitor::new(),
             next_watch: None,
@@ -109,7 +114,6 @@ impl Driver {
 
     fn run(&mut self) {
         loop {
-            self.take_commands();
             self.receive();
             let next = self.work();
             self.watch();
@@ -121,11 +125,7 @@ impl Driver {
     }
 
     /// Takes over new sockets.
-    fn take_commands(&mut self) {
-        let (transport, commands) = {
-            let mut core = self.shared.lock();
-            (core.transport, std::mem::take(&mut core.commands))
-        };
+    fn take_sockets(&mut self, transport: Transport, commands: Vec<Command>) {
         for c in commands {
             // Slots are numbered in the order in which their commands are queued.
             debug_assert_eq!(c.slot.0, self.ports.len());
@@ -156,15 +156,14 @@ impl Driver {
     fn finished(&mut self) -> bool {
         let outboxes = self.ports.iter().all(Port::nothing_waits);
         let is_idle = |core: &Core| outboxes && core.engine.associations().next().is_none() && core.commands.is_empty();
-        let newly = {
-            let mut core = self.shared.lock();
-            core.idle &= is_idle(&core);
-            !core.idle && is_idle(&core)
-        };
-        if newly && let Some(capture) = &mut self.capture {
-            capture.flush();
-        }
         let mut core = self.shared.lock();
+        core.stats.add(std::mem::take(&mut self.counted));
+        let newly = !core.idle && is_idle(&core);
+        if newly && let Some(capture) = &mut self.capture {
+            drop(core);
+            capture.flush();
+            core = self.shared.lock();
+        }
         core.idle = is_idle(&core);
         if newly && core.idle {
             self.shared.idle.notify_waiters();

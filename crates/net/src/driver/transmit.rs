@@ -18,12 +18,10 @@ use std::task::Poll;
 impl Driver {
     /// Serves timers, tells events, sends what there is to send. Returns when the engine wants to be called again.
     pub(super) fn work(&mut self) -> Option<Instant> {
-        self.take_left_over();
-        self.send_waiting();
+        let shared = self.shared.clone();
         let mut sent = 0;
         let mut expiries = 0;
         loop {
-            let shared = self.shared.clone();
             let mut core = shared.lock();
             let now = clock::now();
             let due = core.engine.poll_timeout().is_some_and(|t| t <= now);
@@ -39,7 +37,12 @@ impl Driver {
             let next = core.outlets.promise(now, due_next);
             self.publish(&mut core);
             self.calls.append(&mut core.calls);
+            let (transport, commands) = (core.transport, std::mem::take(&mut core.commands));
+            let left_over = std::mem::take(&mut core.outlets.left_over);
             drop(core);
+            self.take_sockets(transport, commands);
+            self.settle(left_over);
+            self.send_waiting();
             self.send_built();
             sent += built;
             let overdue = next.is_some_and(|t| t <= now);
@@ -73,8 +76,7 @@ impl Driver {
     }
 
     /// What senders on other threads could not settle.
-    fn take_left_over(&mut self) {
-        let left_over = std::mem::take(&mut self.shared.lock().outlets.left_over);
+    fn settle(&mut self, left_over: Vec<(Batch, Poll<Sent>)>) {
         for (batch, outcome) in left_over {
             match outcome {
                 Poll::Ready(sent) => self.sent(batch, sent),
@@ -142,12 +144,9 @@ impl Driver {
         let refused = batch.bits.probe && sent.errno == Some(Errno::EMSGSIZE);
         let sent = if refused { Sent { calls: sent.calls, ..Sent::default() } } else { sent };
         let trouble = sent.errno.filter(|_| sent.errors > 0);
-        {
-            let mut core = self.shared.lock();
-            core.stats.sent(sent, batch.contents.len());
-            if let Some(capture) = self.capture.as_mut().filter(|_| sent.errors == 0) {
-                note_departures(capture, &mut core, &batch);
-            }
+        self.counted.sent(sent, batch.contents.len());
+        if let Some(capture) = self.capture.as_mut().filter(|_| sent.errors == 0) {
+            note_departures(capture, &mut self.shared.lock(), &batch);
         }
         if let Some(errno) = trouble {
             self.send_failed(&batch, errno);

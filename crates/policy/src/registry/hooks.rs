@@ -62,7 +62,7 @@ macro_rules! hooks {
                 Ok(PolicySet {
                     $($folder: {
                         let policy = profile.entry(Hook::$hook, crate::$folder::POLICIES)?;
-                        hooks!(@build $number policy, profile.params(Hook::$hook, seed))
+                        hooks!(@build $number policy, profile.values(Hook::$hook), seed)
                     },)*
                 })
             }
@@ -80,10 +80,10 @@ macro_rules! hooks {
     };
     (@type one $policy:ty) => { Box<$policy> };
     (@type each $policy:ty) => { Box<dyn Fn() -> Box<$policy> + Send> };
-    (@build one $policy:expr, $params:expr) => { ($policy.build)(&$params) };
-    (@build each $policy:expr, $params:expr) => {{
-        let params = $params;
-        Box::new(move || ($policy.build)(&params))
+    (@build one $policy:expr, $values:expr, $seed:expr) => { ($policy.build)(&Params::new(&$values[..], $seed)) };
+    (@build each $policy:expr, $values:expr, $seed:expr) => {{
+        let values = $values.clone();
+        Box::new(move || ($policy.build)(&Params::new(&values[..], $seed)))
     }};
     (@asks one $policy:expr) => { $policy.asks() };
     (@asks each $policy:expr) => { $policy().asks() };

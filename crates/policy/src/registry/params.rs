@@ -3,40 +3,52 @@
 use super::{PolicyInfo, Value};
 use anabranch_base::{Duration, RandomStream};
 use core::cell::{Cell, RefCell};
-use std::sync::Arc;
+use std::borrow::Cow;
 
 /// The resolved parameters of a policy. Notes which were read, so a test can find parameters that are never read.
 #[derive(Clone, Debug)]
-pub struct Params {
-    values: Arc<[(&'static str, Value)]>,
+pub struct Params<'a> {
+    values: Cow<'a, [(&'static str, Value)]>,
     seed: u64,
     /// One bit for each value that was asked for; and what is not among them.
     asked: Cell<u64>,
+    /// Behind the value that was asked for last: most policies ask in the order in which they declare.
+    next: Cell<usize>,
     missed: RefCell<Vec<&'static str>>,
 }
 
-impl Params {
+impl<'a> Params<'a> {
     /// The given values; what is missing stays at zero.
-    pub fn new(values: impl Into<Arc<[(&'static str, Value)]>>, seed: u64) -> Self {
-        Params { values: values.into(), seed, asked: Cell::default(), missed: RefCell::default() }
+    pub fn new(values: impl Into<Cow<'a, [(&'static str, Value)]>>, seed: u64) -> Self {
+        Params {
+            values: values.into(),
+            seed,
+            asked: Cell::default(),
+            next: Cell::default(),
+            missed: RefCell::default(),
+        }
     }
     /// The defaults of `info`.
     pub fn defaults(info: &PolicyInfo, seed: u64) -> Self {
-        Params::new(info.params.iter().map(|p| (p.name, p.default)).collect::<Arc<[_]>>(), seed)
+        Params::new(info.params.iter().map(|p| (p.name, p.default)).collect::<Vec<_>>(), seed)
     }
     /// Those that a policy wrapped by this one has, by their names; its defaults where they are not declared.
-    pub fn of(&self, inner: &PolicyInfo) -> Params {
+    pub fn of(&self, inner: &PolicyInfo) -> Params<'static> {
         let own = |name| self.values.iter().find(|(n, _)| *n == name).map(|&(_, v)| v);
         let values = inner.params.iter().map(|p| (p.name, own(p.name).unwrap_or(p.default)));
-        Params::new(values.collect::<Arc<[_]>>(), self.seed)
+        Params::new(values.collect::<Vec<_>>(), self.seed)
     }
     /// The parameter is read by a policy that this one wraps.
     pub fn touch(&self, name: &'static str) {
         self.get(name);
     }
     fn get(&self, name: &'static str) -> Option<Value> {
-        match self.values.iter().position(|(n, _)| *n == name) {
+        // Most often both are one constant, which is seen without a look at the letters.
+        let is_it = |(n, _): &(&str, Value)| core::ptr::eq(*n, name) || *n == name;
+        let next = Some(self.next.get()).filter(|i| self.values.get(*i).is_some_and(is_it));
+        match next.or_else(|| self.values.iter().position(is_it)) {
             Some(i) => {
+                self.next.set(i + 1);
                 self.asked.set(self.asked.get() | 1 << (i % 64));
                 self.values.get(i).map(|&(_, v)| v)
             }

@@ -2,6 +2,7 @@
 
 use super::presets::{FIND_PACKET_SIZE, OURS, PRESETS, SETTINGS};
 use super::{Hook, ParamInfo, Params, Policy, PolicyError, PolicyInfo, PolicySet, Value, rules};
+use crate::asks::Asks;
 use std::sync::Arc;
 
 /// A policy and its parameters, all of them.
@@ -10,8 +11,13 @@ struct Choice {
     policy: &'static PolicyInfo,
     /// Row in the table of its hook.
     at: usize,
-    values: Arc<[(&'static str, Value)]>,
+    values: Values,
+    /// What the policy wants to be asked, which is constant for its life.
+    asks: Asks,
 }
+
+/// Parameters by name.
+pub(crate) type Values = Arc<[(&'static str, Value)]>;
 
 /// A choice for every hook.
 #[derive(Clone, Debug, PartialEq)]
@@ -109,21 +115,26 @@ impl Profile {
         PolicySet::of(self, seed)
     }
 
+    /// What its policies want to be asked, together: [`PolicySet::asks`] of every set that is built from it.
+    pub fn asks(&self) -> Asks {
+        self.choices.iter().fold(Asks::NOTHING, |all, c| all.and(c.asks))
+    }
+
     pub(super) fn entry<T: ?Sized>(
         &self,
         hook: Hook,
         table: &'static [Policy<T>],
     ) -> Result<&'static Policy<T>, PolicyError> {
-        let name = self.get(hook);
-        let there = table.get(self.choices[hook.index()].at).filter(|p| p.info.name == name);
-        there.ok_or_else(|| PolicyError::UnknownPolicy {
+        // The place was found in this very table.
+        table.get(self.choices[hook.index()].at).ok_or_else(|| PolicyError::UnknownPolicy {
             hook,
-            name: name.to_owned(),
+            name: self.get(hook).to_owned(),
             known: table.iter().map(|p| p.info.name).collect(),
         })
     }
-    pub(crate) fn params(&self, hook: Hook, seed: u64) -> Params {
-        Params::new(self.choices[hook.index()].values.clone(), seed)
+    /// The parameters of the policy chosen for `hook`, by name.
+    pub(crate) fn values(&self, hook: Hook) -> &Values {
+        &self.choices[hook.index()].values
     }
 }
 
@@ -150,7 +161,8 @@ impl Choice {
             given.push(at);
             values[at].1 = value_of(policy, &policy.params[at], text.trim())?;
         }
-        Ok(Choice { policy, at, values: values.into() })
+        let asks = hook.trial(at, &Params::new(&values[..], 0)).map_or(Asks::NOTHING, |(asks, _)| asks);
+        Ok(Choice { policy, at, values: values.into(), asks })
     }
 }
 

@@ -38,7 +38,7 @@ fn every_policy_says_where_it_is_and_where_it_comes_from() {
 }
 
 /// Every registered policy with its hook and its row, built with its defaults.
-fn trials() -> impl Iterator<Item = (&'static PolicyInfo, Params, Asks)> {
+fn trials() -> impl Iterator<Item = (&'static PolicyInfo, Params<'static>, Asks)> {
     Hook::ALL.into_iter().flat_map(|hook| hook.policies().into_iter().enumerate()).map(|(at, info)| {
         let params = Params::defaults(info, 1);
         let (asks, _) = info.hook.trial(at, &params).expect("a row");

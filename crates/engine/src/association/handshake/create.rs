@@ -18,14 +18,13 @@ use crate::lazy_box::LazyBox;
 use crate::path::Origin;
 use crate::stats::Tally;
 use anabranch_base::Entropy;
-use anabranch_policy::registry::PolicySet;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 impl Association {
     pub(crate) fn new(
         config: Arc<AssocConfig>,
-        policies: PolicySet,
+        policies: Policies,
         identity: Identity,
         entropy: &mut dyn Entropy,
         state: State,
@@ -36,7 +35,7 @@ impl Association {
         let paths = PathTable::new(config.mtu.packet_size, mtu, config.sending.initial_window, remote, entropy);
         let mut a = Association {
             peer: PeerFeatures::default(),
-            policies: Policies::new(policies, &config.timers),
+            policies,
             views: Views::default(),
             paths,
             sender: Sender::new(&config, initial),

@@ -4,7 +4,7 @@
 use crate::association::control::{What, causes};
 use crate::association::handshake::announced::Announced;
 use crate::association::receive::Source;
-use crate::association::{Association, Identity, State};
+use crate::association::{Association, Identity, Policies, State};
 use crate::cookie::Cookie;
 use crate::event::Event;
 use crate::path::{LocalId, Origin};
@@ -128,14 +128,12 @@ impl Association {
             .map(|p| (p.local(), p.remote()))
             .collect();
         let down: Vec<LocalId> = self.paths.iter().filter(|p| !p.access.is_up()).map(|p| p.local()).collect();
-        let policies = match self.policies.are_users_own() {
+        let anew = match self.policies.are_users_own() {
             true => None,
-            false => self.config.profile.build(self.config.seed).ok(),
+            false => Policies::of_profile(&self.config).ok(),
         };
-        let own_policies = self.policies.are_users_own();
-        let policies = policies.unwrap_or(self.policies.into_set());
+        let policies = anew.unwrap_or_else(|| self.policies.begin_anew(&self.config.timers));
         let mut a = Association::new(self.config, policies, identity, entropy, State::Established);
-        a.policies.set_users_own(own_policies);
         a.stats = self.stats;
         a.events = core::mem::take(&mut self.events);
         a.events.push_back(Event::Restarted);

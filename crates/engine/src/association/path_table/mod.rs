@@ -231,8 +231,11 @@ impl PathTable {
     /// The user has less to send than the paths would take.
     pub fn note_app_limited(&mut self, now: Instant) {
         for p in self.iter_unseen() {
-            if p.has_window(now) || p.congestion.paces() && p.congestion.has_room(p.flight.bytes()) {
-                p.rate.app_limited(p.flight.bytes());
+            let bytes = p.flight.bytes();
+            if !p.rate.is_app_limited(bytes)
+                && (p.has_window(now) || p.congestion.paces() && p.congestion.has_room(bytes))
+            {
+                p.rate.app_limited(bytes);
             }
         }
     }

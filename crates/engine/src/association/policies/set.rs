@@ -1,11 +1,11 @@
 //! The policies of an association, and what they want to be asked.
 
 use super::timeouts::RtoLimits;
-use crate::config::Timers;
+use crate::config::{AssocConfig, Timers};
 use anabranch_base::{Duration, Instant};
 use anabranch_policy::Asks;
 use anabranch_policy::ack_credit::Expects;
-use anabranch_policy::registry::PolicySet;
+use anabranch_policy::registry::{PolicyError, PolicySet};
 use anabranch_policy::timer::{Earliest, Timed};
 use core::ops::{Deref, DerefMut};
 
@@ -27,7 +27,7 @@ impl Rules {
 }
 
 /// A set of policies. Most have no use for most questions, and asking costs.
-pub(in crate::association) struct Policies {
+pub(crate) struct Policies {
     set: PolicySet,
     asks: Asks,
     rules: Rules,
@@ -39,9 +39,25 @@ pub(in crate::association) struct Policies {
 }
 
 impl Policies {
-    pub fn new(set: PolicySet, timers: &Timers) -> Policies {
+    /// A set that the user built.
+    pub fn of_user(set: PolicySet, timers: &Timers) -> Policies {
+        Policies { users_own: true, ..Policies::new(set.asks(), set, timers) }
+    }
+
+    /// The set of the profile of `config`.
+    ///
+    /// # Errors
+    /// A policy that cannot be built.
+    pub fn of_profile(config: &AssocConfig) -> Result<Policies, PolicyError> {
+        let set = config.profile.build(config.seed)?;
+        Ok(Policies::new(config.profile.asks(), set, &config.timers))
+    }
+
+    /// `asks` are those of the set.
+    fn new(asks: Asks, set: PolicySet, timers: &Timers) -> Policies {
+        debug_assert_eq!(asks, set.asks(), "constant for the life of a policy");
         Policies {
-            asks: set.asks(),
+            asks,
             rules: Rules::of(&set),
             set,
             users_own: false,
@@ -64,10 +80,6 @@ impl Policies {
     /// Were they built by the user, and not from the profile?
     pub fn are_users_own(&self) -> bool {
         self.users_own
-    }
-
-    pub fn set_users_own(&mut self, yes: bool) {
-        self.users_own = yes;
     }
 
     /// Policies of the set were exchanged.
@@ -112,9 +124,9 @@ impl Policies {
         self.rules != Rules::default()
     }
 
-    /// The set, for an association that takes the place of this one.
-    pub fn into_set(self) -> PolicySet {
-        self.set
+    /// For an association that takes the place of this one.
+    pub fn begin_anew(self, timers: &Timers) -> Policies {
+        Policies { users_own: self.users_own, ..Policies::new(self.asks, self.set, timers) }
     }
 
     /// When the quality estimator ticks next. One that always asks for the past must not stop the time.
@@ -148,7 +160,7 @@ mod tests {
     use anabranch_policy::registry::Profile;
 
     fn policies(profile: &str) -> Policies {
-        Policies::new(Profile::named(profile).and_then(|p| p.build(1)).expect("a profile"), &Timers::default())
+        Policies::of_profile(&AssocConfig::new(Profile::named(profile).expect("a profile"))).expect("policies")
     }
 
     /// One that wants its tick for ever.
@@ -166,7 +178,7 @@ mod tests {
         assert!(!p.ask(Asks::QUALITY));
         p.exchange(|set| set.path_quality = Box::new(Hasty));
         assert!(p.ask(Asks::QUALITY));
-        let former = policies("sctp").into_set().path_quality;
+        let former = policies("sctp").set.path_quality;
         p.exchange(|set| set.path_quality = former);
         assert!(!p.ask(Asks::QUALITY));
     }

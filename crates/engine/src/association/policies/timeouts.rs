@@ -66,13 +66,14 @@ impl Views {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::AssocConfig;
     use anabranch_policy::registry::Profile;
 
     /// However far T3 is backed off, and whatever limits the policy has of its own.
     #[test]
     fn no_rto_is_beyond_the_limit() {
         let mut policies =
-            Policies::new(Profile::named("sctp").and_then(|p| p.build(1)).expect("a profile"), &Timers::default());
+            Policies::of_profile(&AssocConfig::new(Profile::named("sctp").expect("a profile"))).expect("policies");
         for (max, backoff) in [1, 100, 1_000, 60_000].into_iter().flat_map(|m| (0..20).map(move |b| (m, b))) {
             let max = Duration::from_millis(max);
             policies.limit_rto(&Timers { rto_max: max, ..Timers::default() });

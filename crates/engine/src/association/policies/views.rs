@@ -4,11 +4,12 @@ use super::facts::Facts;
 use super::set::Policies;
 use crate::association::path_table::PathTable;
 use crate::association::sender::Sender;
+use crate::lazy_box::{Empty, LazyBox};
 use crate::path::Path;
-use anabranch_base::{Instant, PathId, PathSet, Rate};
+use anabranch_base::{Duration, Instant, PathId, PathSet, Rate};
 use anabranch_policy::Asks;
 use anabranch_policy::path_quality::{Board, PathQuality};
-use anabranch_policy::view::{AssocView, PathView, Signals, TimeoutLog};
+use anabranch_policy::view::{AssocView, PathView, Period, Signals, TimeoutLog};
 
 /// Views and what outlives an exchange of policies: the board of facts and the timeout logs, both as far as a policy
 /// wrote them.
@@ -16,10 +17,26 @@ use anabranch_policy::view::{AssocView, PathView, Signals, TimeoutLog};
 pub(crate) struct Views {
     /// As of the last look; what was touched since is out of date, so only `see` gives them away.
     paths: Vec<PathView>,
-    timeouts: Vec<TimeoutLog>,
-    board: Board,
+    kept: LazyBox<Kept>,
     #[cfg(debug_assertions)]
     looks: u32,
+}
+
+/// The board of facts and the timeout logs.
+#[derive(Default)]
+struct Kept {
+    timeouts: Vec<TimeoutLog>,
+    board: Board,
+}
+
+impl Empty for Kept {
+    const EMPTY: &'static Kept = &Kept {
+        timeouts: Vec::new(),
+        board: Board {
+            signals: Vec::new(),
+            period: Period { serial: 0, start: Instant::ZERO, length: Duration::ZERO },
+        },
+    };
 }
 
 impl Views {
@@ -50,12 +67,12 @@ impl Views {
             outstanding: facts.outstanding,
             unsent: facts.unsent,
             initial_cwnd: facts.initial_cwnd,
-            period: self.board.period,
+            period: self.kept.board.period,
             aggregate_window: facts.aggregate_window,
             send_buffer_fill: facts.send_buffer_fill,
             data_sent_at: facts.data_sent_at,
             class_rates: facts.class_rates,
-            timeouts: &self.timeouts,
+            timeouts: &self.kept.timeouts,
         }
     }
 
@@ -117,7 +134,7 @@ impl Views {
                 self.paths.push(PathView::idle(p.id()));
             }
             if let Some(v) = self.paths.get_mut(p.id().index()).filter(|_| which.has(p.id())) {
-                show(p, v, mtu, signals_of(&self.board, p.id()), quality);
+                show(p, v, mtu, signals_of(&self.kept.board, p.id()), quality);
             }
         }
     }
@@ -156,14 +173,14 @@ impl Views {
 
     /// The facts about all paths that policies keep for each other.
     pub fn board(&self) -> &Board {
-        &self.board
+        &self.kept.board
     }
 
     /// The quality estimator wrote on the board.
     pub fn replace_board(&mut self, board: Board, paths: &mut PathTable) {
         let aside = board.signals.iter().enumerate().filter(|(_, s)| s.sidelined);
         paths.sideline(aside.map(|(i, _)| PathId(i as u8)).collect());
-        self.board = board;
+        self.kept.board = board;
         paths.touch_all();
     }
 
@@ -180,33 +197,35 @@ impl Views {
 
     /// The path with this number is another one now.
     pub fn forget(&mut self, p: PathId) {
-        if let Some(log) = self.timeouts.get_mut(p.index()) {
+        let Some(kept) = self.kept.used() else { return };
+        if let Some(log) = kept.timeouts.get_mut(p.index()) {
             *log = TimeoutLog::default();
         }
-        if let Some(s) = self.board.signals.get_mut(p.index()) {
+        if let Some(s) = kept.board.signals.get_mut(p.index()) {
             *s = Signals::default();
         }
     }
     /// T3 expired on a path.
     pub fn note_timeout(&mut self, p: PathId, now: Instant) {
-        if self.timeouts.len() <= p.index() {
-            self.timeouts.resize_with(p.index() + 1, TimeoutLog::default);
+        let list = &mut self.kept.timeouts;
+        if list.len() <= p.index() {
+            list.resize_with(p.index() + 1, TimeoutLog::default);
         }
-        self.timeouts[p.index()].push(now);
+        list[p.index()].push(now);
     }
     /// Keeps the signals of a path. Most policies write none, and nothing is held for them.
     pub fn keep_signals(&mut self, p: PathId, s: Signals) {
-        let list = &mut self.board.signals;
+        if self.kept.board.signals.len() <= p.index() && s == Signals::default() {
+            return;
+        }
+        let list = &mut self.kept.board.signals;
         if list.len() <= p.index() {
-            if s == Signals::default() {
-                return;
-            }
             list.resize(p.index() + 1, Signals::default());
         }
         list[p.index()] = s;
     }
     pub fn signals(&self, p: PathId) -> Signals {
-        signals_of(&self.board, p)
+        signals_of(&self.kept.board, p)
     }
 }
 

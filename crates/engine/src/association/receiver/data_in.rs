@@ -75,7 +75,9 @@ impl Association {
         }
         seen.immediate |= header.flags.immediate;
         let (tsn, next) = self.admit_tsn(now, header.tsn, payload.len(), seen)?;
-        self.stats.out_of_sequence += u64::from(!next);
+        if !next {
+            self.stats.seldom.out_of_sequence += 1;
+        }
         self.stats.chunks_received[usize::from(header.flags.unordered)] += 1;
         if header.stream.0 >= self.receiver.streams() {
             // Acknowledged, reported, dropped (§6.5).
@@ -112,14 +114,14 @@ impl Association {
 
     fn drop_data(&mut self, now: Instant, why: Admission, seen: &mut Arrival) {
         match why {
-            Admission::Duplicate => self.stats.duplicates_received += 1,
+            Admission::Duplicate => self.stats.seldom.duplicates_received += 1,
             Admission::OutOfWindow => seen.dropped = true,
             Admission::Restored => {
-                self.stats.repaired_needlessly += 1;
+                self.stats.seldom.repaired_needlessly += 1;
                 seen.new = true;
             }
             Admission::NoRoom { stuck } => {
-                self.stats.dropped_no_buffer += 1;
+                self.stats.seldom.dropped_no_buffer += 1;
                 seen.dropped = true;
                 if stuck {
                     self.make_do(now);

@@ -19,27 +19,17 @@ impl Association {
     /// # Errors
     /// See [`SendError`]; nothing is taken on an error.
     pub fn send(&mut self, now: Instant, options: SendOptions, payload: Bytes) -> Result<(), SendError> {
-        if !self.handshake.state().takes_user_data() {
-            return Err(SendError::Closed);
+        self.offer(now, options, payload).map_err(|(why, _)| why)
+    }
+
+    /// [`send`](Self::send) that gives the payload back where it is not taken: who tries again need not share it.
+    ///
+    /// # Errors
+    /// See [`SendError`]; nothing is taken on an error.
+    pub fn offer(&mut self, now: Instant, options: SendOptions, payload: Bytes) -> Result<(), (SendError, Bytes)> {
+        if let Err(why) = self.takes(&options, payload.len()) {
+            return Err((why, payload));
         }
-        if payload.is_empty() {
-            return Err(SendError::Empty);
-        }
-        if self.handshake.state().is_connected() && options.stream.0 >= self.sender.outbound_streams {
-            return Err(SendError::InvalidStream(self.sender.outbound_streams));
-        }
-        if payload.len() > self.config.limits.send_buffer
-            || (!self.config.messages.fragmentation && payload.len() as u64 > self.paths.mtu())
-        {
-            return Err(SendError::TooLarge);
-        }
-        let excess = self.held_for_sending(payload.len() as u64).saturating_sub(self.config.limits.send_buffer as u64);
-        if excess > 0 && !self.make_room(&options, excess) {
-            self.sender.want_writable = true;
-            self.sender.refused = payload.len() as u64;
-            return Err(SendError::WouldBlock);
-        }
-        self.sender.refused = 0;
         self.means_to_send(now);
         self.stats.messages_sent += 1;
         self.stats.bytes_sent += payload.len() as u64;
@@ -56,6 +46,33 @@ impl Association {
         } else {
             self.sender.scheduler_blocked = false;
         }
+        Ok(())
+    }
+
+    /// Is there room for a message of `len` bytes, or can it be made?
+    #[inline]
+    fn takes(&mut self, options: &SendOptions, len: usize) -> Result<(), SendError> {
+        if !self.handshake.state().takes_user_data() {
+            return Err(SendError::Closed);
+        }
+        if len == 0 {
+            return Err(SendError::Empty);
+        }
+        if self.handshake.state().is_connected() && options.stream.0 >= self.sender.outbound_streams {
+            return Err(SendError::InvalidStream(self.sender.outbound_streams));
+        }
+        if len > self.config.limits.send_buffer
+            || (!self.config.messages.fragmentation && len as u64 > self.paths.mtu())
+        {
+            return Err(SendError::TooLarge);
+        }
+        let excess = self.held_for_sending(len as u64).saturating_sub(self.config.limits.send_buffer as u64);
+        if excess > 0 && !self.make_room(options, excess) {
+            self.sender.want_writable = true;
+            self.sender.refused = len as u64;
+            return Err(SendError::WouldBlock);
+        }
+        self.sender.refused = 0;
         Ok(())
     }
 

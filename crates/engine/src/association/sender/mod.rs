@@ -38,7 +38,7 @@ pub(in crate::association) struct Sender {
     groups: Groups,
     board: Scoreboard,
     peer_window: PeerWindow,
-    gaps: GapMemory,
+    gaps: LazyBox<GapMemory>,
     copies_due: LazyBox<VecDeque<(u64, PathId, TransmissionCause)>>,
     /// Why a chunk that is in flight leaves again in the packet under construction.
     further: TransmissionCause,
@@ -47,9 +47,9 @@ pub(in crate::association) struct Sender {
     scheduler_wakeup: Option<Instant>,
     redundancy_wakeup: Option<Instant>,
     scheduler_blocked: bool,
-    load: crate::tx::load::Load,
+    load: LazyBox<crate::tx::load::Load>,
     /// What the paths carry within the deadline.
-    carried: crate::tx::carried::Carried,
+    carried: LazyBox<crate::tx::carried::Carried>,
     /// Nothing came and no timer fired since the user sent something, see [`crate::Nagle`].
     user_sends: bool,
     /// Max.Burst applies, where the recovery policy makes it depend on repairs.
@@ -98,15 +98,15 @@ impl Sender {
             groups: Groups::default(),
             board: Scoreboard::new(initial),
             peer_window: PeerWindow::default(),
-            gaps: GapMemory::default(),
+            gaps: LazyBox::empty(),
             copies_due: LazyBox::empty(),
             further: TransmissionCause::Copy,
             losses: None,
             scheduler_wakeup: None,
             redundancy_wakeup: None,
             scheduler_blocked: false,
-            load: crate::tx::load::Load::default(),
-            carried: crate::tx::carried::Carried::default(),
+            load: LazyBox::empty(),
+            carried: LazyBox::empty(),
             user_sends: false,
             burst_armed: false,
             highest_since_advance: None,
@@ -283,7 +283,7 @@ impl Sender {
         self.queue.reset_all();
         let Some(ours) = ours.filter(|_| self.board.is_empty()) else { return false };
         self.board = Scoreboard::new(ours);
-        self.gaps = GapMemory::default();
+        self.gaps = LazyBox::empty();
         self.copies_due = LazyBox::empty();
         self.settled = LazyBox::empty();
         self.highest_since_advance = None;

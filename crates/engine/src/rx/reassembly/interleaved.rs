@@ -2,6 +2,7 @@
 //! TSNs are.
 
 use super::{Reassembly, Violation};
+use crate::lazy_box::Empty;
 use crate::message::{Message, Part, Payload};
 use crate::work;
 use anabranch_base::{Mid, Ssn, StreamId, Tsn};
@@ -18,6 +19,10 @@ pub(super) struct Interleaved {
     /// Next ordered message of each stream, as far as the highest stream seen.
     next: Vec<Mid>,
     messages: BTreeMap<Key, Assembly>,
+}
+
+impl Empty for Interleaved {
+    const EMPTY: &'static Interleaved = &Interleaved { next: Vec::new(), messages: BTreeMap::new() };
 }
 
 /// A message that is not with the user yet, or not all of it.
@@ -233,7 +238,8 @@ impl Reassembly {
     pub(super) fn reset_interleaved(&mut self, chosen: &dyn Fn(StreamId) -> bool) {
         let keys: Vec<Key> = self.interleaved.messages.keys().filter(|k| chosen(k.0)).copied().collect();
         keys.into_iter().for_each(|k| self.release_or_drop(k));
-        for (i, next) in self.interleaved.next.iter_mut().enumerate() {
+        let next = self.interleaved.used().map_or(Default::default(), |i| i.next.iter_mut());
+        for (i, next) in next.enumerate() {
             if chosen(StreamId(i as u16)) {
                 *next = Mid(0);
             }

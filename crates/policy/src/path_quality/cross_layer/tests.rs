@@ -8,7 +8,7 @@ const B: PathId = PathId(1);
 fn policy(spec: &str) -> CrossLayer {
     let mut profile = crate::Profile::named("sctp").unwrap();
     profile.set(Hook::PathQuality, &format!("cross_layer:{spec}")).unwrap();
-    CrossLayer::new(&profile.params(Hook::PathQuality, 0))
+    CrossLayer::new(&Params::new(&profile.values(Hook::PathQuality)[..], 0))
 }
 
 /// Two paths of 100 ms with windows of 20000 bytes.

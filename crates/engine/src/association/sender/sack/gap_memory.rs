@@ -1,5 +1,6 @@
 //! What the last SACK's gap blocks said, and how the next one's differ.
 
+use crate::lazy_box::Empty;
 use crate::work;
 use anabranch_wire::GapBlock;
 
@@ -11,6 +12,10 @@ pub(crate) struct GapMemory {
     pub(in crate::association) kept: Vec<(u64, u64)>,
     /// What the peer withdrew, with reports since; only so many are counted, T3 takes care of the rest.
     pub withdrawn: Vec<(u64, u8)>,
+}
+
+impl Empty for GapMemory {
+    const EMPTY: &'static GapMemory = &GapMemory { ranges: Vec::new(), kept: Vec::new(), withdrawn: Vec::new() };
 }
 
 /// What the SACK at hand says, and how it differs from the last one.

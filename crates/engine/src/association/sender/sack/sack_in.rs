@@ -96,7 +96,9 @@ impl Association {
         if let Some(s) = sack {
             self.note_duplicates(s.duplicates());
         }
-        self.stats.gap_blocks_received += sack.map_or(0, |s| s.gaps().len() as u64);
+        if let Some(blocks) = sack.map(|s| s.gaps().len() as u64).filter(|n| *n > 0) {
+            self.stats.seldom.gap_blocks_received += blocks;
+        }
         self.scratch.packets_reported = sack.map_or(1, |s| s.packets.max(1));
         self.end_passes();
         let advanced = cum > self.sender.board.cumulative();

@@ -76,7 +76,7 @@ impl Association {
                         open && !c.copies.is_full() && !c.copies.iter().any(|l| l.path == id)
                     });
                     if !allowed {
-                        self.stats.decisions_refused += 1;
+                        self.stats.seldom.decisions_refused += 1;
                         continue;
                     }
                     tsn
@@ -116,7 +116,7 @@ impl Association {
     fn write_parity(&mut self, now: Instant, path: PathId, peer_rwnd: u64) -> Option<u64> {
         let between = self.sender.board.ahead().is_empty() && !self.sender.queue.is_cutting();
         if !(self.peer.parity && self.peer.forward_tsn && between) {
-            self.stats.decisions_refused += 1;
+            self.stats.seldom.decisions_refused += 1;
             return None;
         }
         let head = COMMON_HEADER_LEN + Parity::HEADER_LEN;
@@ -125,7 +125,7 @@ impl Association {
         let number = self.sender.board.end();
         let record = self.policies.redundancy.write(number, room, &sources)?;
         if record.is_empty() || record.len() > room || record.len() as u64 > peer_rwnd {
-            self.stats.decisions_refused += 1;
+            self.stats.seldom.decisions_refused += 1;
             return None;
         }
         Some(self.sender.board.append_parity(Bytes::from(record), now))

@@ -59,7 +59,7 @@ impl Association {
         self.bundle_marked(path, &mut size);
         self.bundle_outstanding(path, size);
         let new = chunk.transmissions == 0;
-        self.stats.retransmissions += self.scratch.packet.len() as u64 - u64::from(new);
+        self.stats.seldom.retransmissions += self.scratch.packet.len() as u64 - u64::from(new);
         self.emit_data(now, path, out);
         if new {
             let facts = Facts::of(now, &self.paths, &self.sender, &self.policies);
@@ -172,7 +172,7 @@ impl Association {
             };
             let Target::On(id) = target else { return None };
             let Some(p) = self.paths.get(id.index()).filter(|_| usable.has(id)) else {
-                self.stats.decisions_refused += 1;
+                self.stats.seldom.decisions_refused += 1;
                 return None;
             };
             if self.policies.retransmission.binds() == Binding::AtLoss
@@ -261,11 +261,11 @@ impl Association {
         self.sender.user_data_at = Some(now);
         if again {
             let why = if chunk.state == ChunkState::Outstanding { self.sender.further } else { chunk.cause };
-            self.stats.repairs.count(why);
+            self.stats.seldom.repairs.count(why);
             p.counters.data_retransmitted += len;
         } else if chunk.parity {
-            self.stats.parity_sent += 1;
-            self.stats.parity_bytes_sent += len;
+            self.stats.seldom.parity_sent += 1;
+            self.stats.seldom.parity_bytes_sent += len;
         } else {
             self.stats.chunks_sent[usize::from(chunk.header.flags.unordered)] += 1;
             self.sender.groups.taken(chunk.group, len);

@@ -231,7 +231,7 @@ impl Association {
 
     #[cold]
     fn refuse(&mut self, now: Instant) -> Step {
-        self.stats.decisions_refused += 1;
+        self.stats.seldom.decisions_refused += 1;
         self.sender.scheduler_blocked = true;
         self.settle(now, &Settled::Refused);
         Step::Done
@@ -301,15 +301,25 @@ impl Association {
         if self.sender.queue.is_empty() {
             return None;
         }
+        if self.peer.forward_tsn && self.sender.may_give_up {
+            return self.next_that_is_worth_it(facts);
+        }
+        let max = self.paths.mtu() as usize;
+        let (f, _) = self.sender.queue.next(max, self.policies.stream_scheduler.as_mut(), |_, _, _, _| false);
+        f
+    }
+
+    /// Messages are given up before their first piece where they have become worthless.
+    #[inline(never)]
+    fn next_that_is_worth_it(&mut self, facts: &Facts) -> Option<Fragment> {
         let cx = self.views.see(&mut self.paths, &self.policies, facts);
         let policies = &mut *self.policies;
         let abandon = &policies.abandon;
-        let may_give_up = self.peer.forward_tsn;
         let (groups, abandoned) = (&mut self.sender.groups, &mut self.sender.abandoned);
         let (given_up, keeps, most) =
             (&mut self.sender.given_up, self.config.messages.return_given_up, self.config.limits.send_buffer as u64);
         let expired = |s: &StreamView, message: u64, o: &SendOptions, payload: &Bytes| {
-            if !may_give_up || s.head_deadline.is_none() {
+            if s.head_deadline.is_none() {
                 return false;
             }
             let view = ChunkView {
