@@ -1,5 +1,6 @@
 //! One end of one association as an agent.
 
+mod link_reports;
 mod noting;
 
 use super::addresses::{ip, simulated, socket};
@@ -20,6 +21,7 @@ use anabranch_policy::view::FrameErrors;
 use anabranch_sim::damage::flip;
 use anabranch_sim::network::{Address, Agent, AgentId, Body, Context, Ecn, Packet, Peer};
 use anabranch_wire::{self as wire, PacketSlices, Verify};
+use link_reports::LinkReports;
 
 /// SCTP port of all agents.
 const PORT: u16 = 5_001;
@@ -75,6 +77,7 @@ pub struct SctpAgent {
     refused: Option<ConnectError>,
     probe: Option<Probe>,
     reports: Vec<(Address, FrameErrors)>,
+    link_reports: LinkReports,
     /// Packets that left.
     sent: u32,
     /// Damaged packets that came and were not taken.
@@ -105,12 +108,13 @@ impl SctpAgent {
             refused: None,
             probe: None,
             reports: Vec::new(),
+            link_reports: LinkReports::default(),
             sent: 0,
             rejected: 0,
         }
     }
 
-    /// This agent with what the link layer of its addresses reports when the association begins.
+    /// This agent with what the link layer of its addresses reports when the association begins, and never again.
     #[must_use]
     pub fn with_reports(mut self, reports: Vec<(Address, FrameErrors)>) -> Self {
         self.reports = reports;
@@ -372,6 +376,7 @@ impl Agent<SctpPacket> for SctpAgent {
         self.open(cx.now());
         if self.refused.is_none() {
             self.application.iter_mut().for_each(|a| a.start(cx.now()));
+            self.follow_links(cx);
         }
         self.pump(cx);
     }
@@ -425,6 +430,7 @@ impl Agent<SctpPacket> for SctpAgent {
         if let Some(e) = self.endpoint.as_mut().filter(|e| e.poll_timeout().is_some_and(|t| t <= now)) {
             e.handle_timeout(now);
         }
+        self.report_frames(cx);
         self.note(now);
         self.pump(cx);
     }
@@ -432,6 +438,6 @@ impl Agent<SctpPacket> for SctpAgent {
     fn next_timeout(&self) -> Option<Instant> {
         let endpoint = self.endpoint.as_ref().and_then(Endpoint::poll_timeout);
         let application = self.application.as_ref().and_then(Application::next_timeout);
-        earlier(earlier(endpoint, application), self.reader.next_timeout())
+        earlier(earlier(endpoint, application), earlier(self.reader.next_timeout(), self.link_reports.next()))
     }
 }
