@@ -241,6 +241,13 @@ impl SctpAgent {
         Ok(id)
     }
 
+    /// The next time for the association or its user to do something.
+    fn next_own_timeout(&self) -> Option<Instant> {
+        let endpoint = self.endpoint.as_ref().and_then(Endpoint::poll_timeout);
+        let application = self.application.as_ref().and_then(Application::next_timeout);
+        earlier(earlier(endpoint, application), self.reader.next_timeout())
+    }
+
     /// Lets the association, its user and its timers do all they can at this moment.
     fn pump(&mut self, cx: &mut Context<'_, SctpPacket>) {
         let now = cx.now();
@@ -427,17 +434,18 @@ impl Agent<SctpPacket> for SctpAgent {
 
     fn timeout(&mut self, cx: &mut Context<'_, SctpPacket>) {
         let now = cx.now();
+        let all_that_is_due = self.report_frames(cx) && self.next_own_timeout().is_none_or(|t| t > now);
+        if all_that_is_due {
+            return;
+        }
         if let Some(e) = self.endpoint.as_mut().filter(|e| e.poll_timeout().is_some_and(|t| t <= now)) {
             e.handle_timeout(now);
         }
-        self.report_frames(cx);
         self.note(now);
         self.pump(cx);
     }
 
     fn next_timeout(&self) -> Option<Instant> {
-        let endpoint = self.endpoint.as_ref().and_then(Endpoint::poll_timeout);
-        let application = self.application.as_ref().and_then(Application::next_timeout);
-        earlier(earlier(endpoint, application), earlier(self.reader.next_timeout(), self.link_reports.next()))
+        earlier(self.next_own_timeout(), self.link_reports.next())
     }
 }

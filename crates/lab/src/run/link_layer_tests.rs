@@ -16,9 +16,9 @@ const TEXT: &str = r#"
 name = "radio"
 duration = "20s"
 metrics = [
-  "main.goodput", "main.losses", "path1.frame-errors", "path1.frame-repeats", "path1.arq-drops", "path1.loss-drops",
+  "main.goodput", "path1.frame-errors", "path1.frame-repeats", "path1.arq-drops", "path1.loss-drops",
   "path1.utilisation", "path2.frame-errors", "path2.frame-repeats", "path2.loss-drops",
-  "main.lost-arq-as-congestion", "main.lost-radio-as-congestion", "main.lost-queue-as-congestion",
+  "main.lost-arq-as-congestion", "main.lost-radio-as-congestion",
 ]
 [topology]
 kind = "disjoint-paths"
@@ -107,9 +107,9 @@ fn metrics_agree_with_what_the_losses_did() {
     assert_eq!((of("path1.loss-drops"), of("path2.frame-repeats")), (0.0, 0.0));
     let close = of("path2.frame-errors") / of("path2.loss-drops");
     assert!((0.9..1.1).contains(&close), "of packets sent and of packets offered: {close}");
-    assert!(of("path1.utilisation") <= 1.0);
-    // What a plain window takes for congestion was mostly lost on the links, and for the larger part in spite of `arq`.
-    let (arq, radio, queue) =
-        (of("main.lost-arq-as-congestion"), of("main.lost-radio-as-congestion"), of("main.lost-queue-as-congestion"));
-    assert!(arq > 50.0 && radio > 10.0 && arq + radio + queue <= of("main.losses"), "{arq} {radio} {queue}");
+    // A repetition counts as it begins.
+    assert!(of("path1.utilisation") < 1.001);
+    // What a plain window takes for congestion was lost on the links, and for the larger part in spite of `arq`.
+    let [arq, radio] = ["arq", "radio"].map(|truth| of(&format!("main.lost-{truth}-as-congestion")));
+    assert!(arq > radio && radio > 10.0, "{arq} {radio}");
 }

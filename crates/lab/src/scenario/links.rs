@@ -129,6 +129,9 @@ fn word(part: Part<'_>, prefix: &str, key: &str, value: &Node, reader: &mut Link
         Some(direction) => p.beneath(direction),
         None => p,
     };
+    if !prefix.is_empty() && OF_LINK_LAYER.contains(&key) {
+        return Err(within(part.at(key, "holds for both directions: write it beside `up` and `down`")));
+    }
     match &value.value {
         Value::Integer(n) => own.push(n.to_string()),
         Value::Text(text) => own.extend(split(text, &[])),

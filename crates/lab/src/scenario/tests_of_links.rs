@@ -214,7 +214,7 @@ fn a_link_layer_has_words_of_its_own() {
         ("frame = \"0B\"", "`frame` needs 1 byte or more, not `0B`"),
         ("report = \"1us\"", "`report` needs 1ms or more, not `1us`"),
         ("arq = -1", "`arq` needs a number of repetitions from 0 to 255, not `-1`"),
-        ("up.report = \"1s\"", "`up.report`: `report` holds for both directions; leave out the prefix"),
+        ("up.report = \"1s\"", "`up.report`: holds for both directions: write it beside `up` and `down`"),
         (
             "loss-at = \"entry\"\narq = 1",
             "what is lost at the entrance is not sent again: leave out arq or loss-at entry",
@@ -231,4 +231,19 @@ fn a_link_layer_has_words_of_its_own() {
     assert!(error.contains("cable `path1`: `report`: is for the cable of a host"), "{error}");
     let at_the_host = "path1-access = { rate = \"1mbit\", report = \"1s\" }";
     assert!(read(&format!("{}\n{at_the_host}", dumbbell("")), "").is_ok());
+}
+
+/// The bound plays losses packet by packet, and with repetitions it would be none.
+#[test]
+fn the_bound_of_frames_knows_no_repetitions() {
+    let film = |link: &str| {
+        let film = "traffic = \"video\"\nplayout = \"300ms\"";
+        let text = text(&format!("kind = \"single-path\"\nrate = \"4mbit\"\n{link}"), film);
+        let text = text.replace("main.goodput", "main.possible-frames");
+        Scenario::parse("l.toml", &text, &|_| Err(String::new())).map(|_| ()).map_err(|e| e.to_string())
+    };
+    assert_eq!(film("loss = \"5%\""), Ok(()));
+    assert_eq!(film("arq = 3"), Ok(()), "nothing is lost");
+    let error = film("loss = \"5%\"\narq = 3").expect_err("a mistake");
+    assert!(error.contains("it knows no repetitions, and cable `path1` has `arq`"), "{error}");
 }

@@ -53,11 +53,11 @@ impl SctpAgent {
         self.link_reports.0 = self.interfaces.iter().enumerate().filter_map(reporting).collect();
     }
 
-    /// Hands over the reports that are due.
-    pub(super) fn report_frames(&mut self, cx: &mut Context<'_, SctpPacket>) {
+    /// Hands over the reports that are due; were there any? They make the association do nothing by themselves.
+    pub(super) fn report_frames(&mut self, cx: &mut Context<'_, SctpPacket>) -> bool {
         let now = cx.now();
         if self.link_reports.next().is_none_or(|at| at > now) {
-            return;
+            return false;
         }
         if self.closed.is_some() {
             self.link_reports.0.clear();
@@ -69,5 +69,6 @@ impl SctpAgent {
                 a.link_report(r.local, errors(about, counted));
             }
         }
+        true
     }
 }
