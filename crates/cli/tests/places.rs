@@ -54,14 +54,33 @@ fn a_sender_that_waits_for_its_input_holds_the_place() {
     let port = port();
     let r = receiver(port, out.to_str().unwrap(), &[]);
     let (s, encoder) = waiting(port, &[]);
-    let input = file(&dir, "in", b"x");
-    run(&["send", &input, &format!("127.0.0.1:{port}")]).check(1, Some("busy with another peer"));
+    // Another one that has something to send waits for up to three seconds, in which the first may begin.
+    let other = start(&["send", &file(&dir, "in", b"x"), &format!("127.0.0.1:{port}")]);
+    sleep(Duration::from_millis(700));
     let source = UdpSocket::bind("127.0.0.1:0").unwrap();
     source.send_to(b"hello", ("127.0.0.1", encoder)).unwrap();
     grown(&out, 5);
+    other.wait().check(1, Some("busy with another peer"));
     s.signal("INT");
     s.wait().check(130, None);
     r.wait().check(0, None);
+}
+
+#[test]
+fn one_that_has_something_to_send_is_served_after_three_seconds() {
+    let (dir, out) = scratch();
+    let port = port();
+    let r = receiver(port, out.to_str().unwrap(), &["--keep"]);
+    let (s, _) = waiting(port, &[]);
+    let began = Instant::now();
+    run(&["send", &file(&dir, "in", b"x"), &format!("127.0.0.1:{port}")]).check(0, None);
+    let took = began.elapsed();
+    assert!(took < Duration::from_secs(6), "{took:?}");
+    same(&std::fs::read(&out).unwrap(), b"x");
+    s.signal("INT");
+    s.wait().check(130, None);
+    r.signal("INT");
+    r.wait().check(130, None);
 }
 
 #[test]

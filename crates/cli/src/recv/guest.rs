@@ -106,7 +106,7 @@ impl Guests {
         let host = Arc::new(Host { seats: Seats::new(door.rules), door, receive_buffer: listener.receive_buffer() });
         let task = tokio::spawn(async move {
             while let Some(link) = entrance.accept().await {
-                let ticket = waiting.enter(link.address());
+                let ticket = waiting.enter(link.address(), std::time::Instant::now());
                 tokio::spawn(host.clone().meet(link, ticket, tx.clone(), closes.clone()));
             }
         });

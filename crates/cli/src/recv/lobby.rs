@@ -2,12 +2,20 @@
 
 use crate::monitor::lock;
 use std::collections::BTreeMap;
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 /// Peers that may wait: with 16 KiB for each, 5 MB.
 pub const WAITING: usize = 256;
+
+/// An honest peer has said hello within this time: two round trips, and up to 1.5 s in which a sender measures its paths.
+/// Who is younger is not sent away for being the oldest, or a flood of newcomers would send away whoever has a longer
+/// round trip than the flood.
+const YOUNG: Duration = Duration::from_secs(2);
 
 /// How far a peer has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,11 +41,14 @@ pub struct Lobby {
 struct Waiting {
     next: u64,
     by_age: BTreeMap<u64, Waiter>,
+    /// Keys by which strangers cannot know who goes next.
+    lots: RandomState,
 }
 
 #[derive(Debug)]
 struct Waiter {
     from: Option<IpAddr>,
+    since: Instant,
     stage: Stage,
     leave: watch::Sender<bool>,
 }
@@ -58,24 +69,24 @@ impl Lobby {
 
     /// Lets a peer in that has just come. Where there are too many, one makes room: from the same address when there are
     /// too many of those, else from the address with the most.
-    pub fn enter(self: &Arc<Self>, ip: Option<IpAddr>) -> Ticket {
+    pub fn enter(self: &Arc<Self>, ip: Option<IpAddr>, now: Instant) -> Ticket {
         let mut w = lock(&self.waiting);
         let of = |w: &Waiting, ip| w.by_age.values().filter(|p| p.from == ip).count();
         if of(&w, ip) >= self.per_address {
-            w.send_away(ip);
+            w.send_away(ip, now);
         } else if w.by_age.len() >= WAITING {
             // The oldest of them where several have as many.
             let mut counts = BTreeMap::new();
             w.by_age.values().for_each(|p| *counts.entry(p.from).or_insert(0) += 1);
             let most = w.by_age.values().rev().max_by_key(|p| counts.get(&p.from).copied().unwrap_or(0));
             if let Some(most) = most.map(|p| p.from) {
-                w.send_away(most);
+                w.send_away(most, now);
             }
         }
         let number = w.next;
         w.next += 1;
         let (tx, leave) = watch::channel(false);
-        w.by_age.insert(number, Waiter { from: ip, stage: Stage::Silent, leave: tx });
+        w.by_age.insert(number, Waiter { from: ip, since: now, stage: Stage::Silent, leave: tx });
         Ticket { lobby: self.clone(), number, leave }
     }
 
@@ -92,16 +103,22 @@ impl Lobby {
 
 impl Waiting {
     /// The oldest that has said nothing goes; who has said hello goes last. Those that are here and wait for their input
-    /// go first once they are more than half, or there would be no time for newcomers to speak.
-    fn send_away(&mut self, ip: Option<IpAddr>) {
+    /// go first once they are more than half, or there would be no time for newcomers to speak. Where even the oldest is
+    /// young, any of them goes.
+    fn send_away(&mut self, ip: Option<IpAddr>, now: Instant) {
         let of = |stage| self.by_age.iter().filter(move |(_, p)| p.from == ip && p.stage == stage);
         let all = self.by_age.values().filter(|p| p.from == ip).count();
         let order = match of(Stage::Here).count() * 2 > all {
             true => [Stage::Here, Stage::Silent, Stage::Hello],
             false => [Stage::Silent, Stage::Here, Stage::Hello],
         };
-        let oldest = order.into_iter().find_map(|stage| of(stage).next().map(|(number, _)| *number));
-        if let Some(waiter) = oldest.and_then(|number| self.by_age.remove(&number)) {
+        let goes = order.into_iter().find_map(|stage| {
+            let (oldest, waiter) = of(stage).next()?;
+            let any =
+                || of(stage).map(|(number, _)| *number).min_by_key(|number| self.lots.hash_one((number, self.next)));
+            if now.saturating_duration_since(waiter.since) < YOUNG { any() } else { Some(*oldest) }
+        });
+        if let Some(waiter) = goes.and_then(|number| self.by_age.remove(&number)) {
             waiter.leave.send_replace(true);
         }
     }
@@ -146,21 +163,22 @@ mod tests {
 
     #[test]
     fn an_address_has_a_share_and_its_oldest_makes_room() {
-        let lobby = Lobby::new(3);
-        let mut of_one: Vec<Ticket> = (0..3).map(|_| lobby.enter(ip(1))).collect();
-        let other = lobby.enter(ip(2));
-        of_one.push(lobby.enter(ip(1)));
+        let (lobby, begin) = (Lobby::new(3), Instant::now());
+        let later = begin + YOUNG;
+        let mut of_one: Vec<Ticket> = (0..3).map(|_| lobby.enter(ip(1), begin)).collect();
+        let other = lobby.enter(ip(2), begin);
+        of_one.push(lobby.enter(ip(1), later));
         assert_eq!(of_one.iter().map(has_to_go).collect::<Vec<_>>(), [true, false, false, false]);
         of_one.remove(2);
-        let last = lobby.enter(ip(1));
+        let last = lobby.enter(ip(1), later);
         assert!(!has_to_go(&last) && !has_to_go(&of_one[1]) && !has_to_go(&other), "there was room again");
     }
 
     #[test]
     fn a_full_room_takes_from_those_who_have_the_most() {
-        let lobby = Lobby::new(WAITING);
-        let honest = lobby.enter(ip(1));
-        let crowd: Vec<Ticket> = (0..400).map(|_| lobby.enter(ip(2))).collect();
+        let (lobby, begin) = (Lobby::new(WAITING), Instant::now());
+        let honest = lobby.enter(ip(1), begin);
+        let crowd: Vec<Ticket> = (0..400).map(|n| lobby.enter(ip(2), begin + YOUNG * n)).collect();
         assert!(!has_to_go(&honest));
         assert_eq!(crowd.iter().filter(|t| !has_to_go(t)).count(), WAITING - 1);
         assert!(has_to_go(&crowd[0]) && !has_to_go(&crowd[399]), "the oldest goes first");
@@ -168,21 +186,41 @@ mod tests {
 
     #[test]
     fn who_has_spoken_stays_and_newcomers_have_time_to_speak() {
-        let lobby = Lobby::new(8);
-        let honest = lobby.enter(ip(1));
+        let (lobby, begin) = (Lobby::new(8), Instant::now());
+        let honest = lobby.enter(ip(1), begin);
         honest.reaches(Stage::Hello);
         let mut here: Vec<Ticket> = Vec::new();
         for _ in 0..50 {
-            let t = lobby.enter(ip(1));
+            let t = lobby.enter(ip(1), begin);
             t.reaches(Stage::Here);
             here.push(t);
         }
         // However many are here, a newcomer stays while two more come.
-        let newcomer = lobby.enter(ip(1));
-        let silent: Vec<Ticket> = (0..2).map(|_| lobby.enter(ip(1))).collect();
+        let newcomer = lobby.enter(ip(1), begin);
+        let silent: Vec<Ticket> = (0..2).map(|_| lobby.enter(ip(1), begin)).collect();
         assert!(!has_to_go(&newcomer) && !has_to_go(&honest));
-        let more: Vec<Ticket> = (0..100).map(|_| lobby.enter(ip(1))).collect();
+        let more: Vec<Ticket> = (0..100).map(|_| lobby.enter(ip(1), begin + YOUNG)).collect();
         assert!(!has_to_go(&honest), "those who say nothing go before one who has said hello");
         assert!(has_to_go(&newcomer) && silent.iter().all(has_to_go) && !has_to_go(&more[99]));
+    }
+
+    #[test]
+    fn a_flood_of_newcomers_leaves_time_for_one_round_trip() {
+        // While as many come as there is room for, the one that needs so long to speak stays in (31/32)^32 of all cases,
+        // and in none if the oldest went.
+        let stays = |newcomers: usize| {
+            let one = || {
+                let (lobby, now) = (Lobby::new(32), Instant::now());
+                let before: Vec<Ticket> = (0..32).map(|_| lobby.enter(ip(1), now)).collect();
+                let honest = lobby.enter(ip(1), now);
+                let after: Vec<Ticket> = (0..newcomers).map(|_| lobby.enter(ip(1), now)).collect();
+                drop((before, after));
+                !has_to_go(&honest)
+            };
+            (0..400).filter(|_| one()).count()
+        };
+        // Means of 145 and 247 with deviations of 10.
+        assert!((90..200).contains(&stays(32)), "{}", stays(32));
+        assert!(stays(15) > 190, "{}", stays(15));
     }
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
-/// A sender that said it is here but not what comes holds a place for so long against one that says both.
+/// A sender that said it is here but not what comes holds a place for so long against one that says both, which waits.
 const HERE: Duration = Duration::from_secs(3);
 
 /// The first of what was announced comes within so long: senders wait 1.5 s at most until their paths are measured.
@@ -149,8 +149,7 @@ impl Seat {
             _ if self.over.load(Ordering::Relaxed) => Yields::Now,
             // Two that wait for their input do not drive each other away.
             _ if !newcomer_begins => Yields::Not,
-            None if self.since.elapsed() < HERE => Yields::Not,
-            None => Yields::Now,
+            None => after(HERE, self.since.elapsed()),
             Some((_, began)) if !self.has_heard() => after(FIRST, began.elapsed()),
             Some(_) if !rules.replaces => Yields::Not,
             Some((Mode::File, _)) if !rules.replaces_files || self.idle() < FILE_IDLE => Yields::Not,
