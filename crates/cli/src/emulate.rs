@@ -25,6 +25,7 @@ Words of a path, each with its value; a later word wins:
                           pattern 00100; outages 2s-4s; none
   corrupt FORM            0.1%: one wrong bit in so many packets; bits 1e-6; blocks; none
   loss-at wire|entry      is a lost packet lost after it used the rate, or before?
+  arq 7                   how often the link sends again what was lost on the wire
   limit 40, limit-bytes 60000
                           packets and bytes held; none for no limit
   queue FORM              drop-tail; red thresh=5 maxthresh=15; codel target=5ms interval=100ms
@@ -104,6 +105,8 @@ struct Row<'a> {
     dropped_queue: u64,
     dropped_down: u64,
     dropped_mtu: u64,
+    dropped_arq: u64,
+    repeated: u64,
     backlog_packets: u64,
     clients: usize,
 }
@@ -255,6 +258,8 @@ fn rows<'a>(event: &'static str, t: f64, seconds: f64, p: &'a PathStats, before:
             dropped_queue: now.dropped_queue.packets - before.dropped_queue.packets,
             dropped_down: now.dropped_down.packets - before.dropped_down.packets,
             dropped_mtu: now.dropped_mtu.packets - before.dropped_mtu.packets,
+            dropped_arq: now.dropped_repeats.packets - before.dropped_repeats.packets,
+            repeated: now.repeated.packets - before.repeated.packets,
             backlog_packets,
             clients: p.clients,
         }
@@ -278,7 +283,7 @@ fn write_row(format: EmulateFormat, r: &Row<'_>) {
                 if r.up { "" } else { " (cut)" },
                 r.packets,
                 r.rate_bps / 1e6,
-                r.lost,
+                r.lost + r.dropped_arq,
                 r.dropped_queue,
                 r.dropped_down,
                 r.backlog_packets,

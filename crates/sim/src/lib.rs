@@ -35,8 +35,8 @@ pub mod transport;
 pub use damage::DamageConfig;
 pub use event_queue::EventQueue;
 pub use link::{
-    Change, ConfigError, Delivery, DeliveryTrace, DropReason, Jitter, Link, LinkConfig, LinkCounters, LossPoint,
-    Notice, Schedule, Setting, Tally, Verdict,
+    Change, ConfigError, Delivery, DeliveryTrace, DropReason, FrameReports, Frames, Jitter, Link, LinkConfig,
+    LinkCounters, LossPoint, Notice, Schedule, Setting, Tally, Verdict,
 };
 pub use loss::LossConfig;
 pub use pipe::{Direction, DuplexPath, Paths};

@@ -49,6 +49,14 @@ fn defaults_and_variants() {
     assert_eq!(link("overhead 0").overhead, 0);
     assert!(link("order free").jitter_reorders);
     assert_eq!(link("loss-at entry").loss_point, LossPoint::Entry);
+    assert_eq!(["arq 7", "arq none", "arq=255"].map(|text| link(text).repeats), [7, 0, 255]);
+    for (text, why) in [
+        ("arq 256", "`arq` needs a number of repetitions from 0 to 255, not `256`"),
+        ("at 1s arq 3", "`arq` cannot change while a path runs; give it at the start, before any `at`"),
+        ("report 100ms", "unknown word `report`; did you mean `reorder`?"),
+    ] {
+        assert!(parse_link(text).unwrap_err().to_string().starts_with(why), "{}", parse_link(text).unwrap_err());
+    }
     assert_eq!(link("limit_bytes=9000 limit 5").limit, Limit { packets: Some(5), bytes: Some(9000), ..Limit::NONE });
     assert_eq!(link("limit none").limit, Limit::NONE);
     assert_eq!(link("rate 1mbit rate 2mbit").rate, mbit(2));

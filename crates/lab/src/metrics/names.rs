@@ -143,6 +143,12 @@ pub enum LinkMetric {
     QueueDrops,
     /// Part of the packets that its loss model dropped.
     LossDrops,
+    /// Part of the packets that were lost as often as the link sends one.
+    RepeatsDrops,
+    /// Part of the packets sent that were lost on the link at least once, whether sent again with success or not.
+    FrameErrors,
+    /// Transmissions beyond the first for each packet sent.
+    FrameRepeats,
     /// Part of the packets that came while it was down, or were in its queue when it went down.
     DownDrops,
     /// Part of the packets that were larger than its MTU.
@@ -202,10 +208,13 @@ const MORE: [(&str, FlowMetric, &str); 26] = [
     ("rate-share", FlowMetric::Framed(Framed::RateShare), ""),
 ];
 
-const LINK: [(&str, LinkMetric, &str); 7] = [
+const LINK: [(&str, LinkMetric, &str); 10] = [
     ("utilisation", LinkMetric::Utilisation, ""),
     ("queue-drops", LinkMetric::QueueDrops, ""),
     ("loss-drops", LinkMetric::LossDrops, ""),
+    ("arq-drops", LinkMetric::RepeatsDrops, ""),
+    ("frame-errors", LinkMetric::FrameErrors, ""),
+    ("frame-repeats", LinkMetric::FrameRepeats, ""),
     ("down-drops", LinkMetric::DownDrops, ""),
     ("mtu-drops", LinkMetric::MtuDrops, ""),
     ("queue-marks", LinkMetric::QueueMarks, ""),
@@ -315,8 +324,8 @@ pub fn unit_of(name: &str) -> Option<&'static str> {
 pub fn is_share(name: &str) -> bool {
     use {Framed as F, View as V};
     let Some((_, metric)) = parted(in_phase(name).0) else { return false };
-    if LinkMetric::named(metric).is_ok() {
-        return true;
+    if let Ok((metric, _)) = LinkMetric::named(metric) {
+        return metric != LinkMetric::FrameRepeats;
     }
     let Ok((metric, _)) = FlowMetric::named(metric) else { return false };
     matches!(
@@ -358,8 +367,15 @@ mod tests {
             assert!(is_share(share), "{share}");
         }
         // What the encoder made may be more than the links carry.
-        for other in ["main.losses", "main.delay-p99.9", "main.goodput", "film.rate-share", "film.lost-per-event", "x"]
-        {
+        for other in [
+            "path1.frame-repeats",
+            "main.losses",
+            "main.delay-p99.9",
+            "main.goodput",
+            "film.rate-share",
+            "film.lost-per-event",
+            "x",
+        ] {
             assert!(!is_share(other), "{other}");
         }
     }

@@ -54,6 +54,8 @@ pub enum Truth {
     Queue,
     /// The link's loss model dropped it.
     Radio,
+    /// The link's loss model dropped it, and each of the link's own repetitions.
+    Arq,
     /// The link was down.
     Down,
     /// It was larger than the link's MTU.
@@ -64,13 +66,14 @@ pub enum Truth {
 
 impl Truth {
     /// All of them.
-    pub const ALL: [Truth; 5] = [Truth::Queue, Truth::Radio, Truth::Down, Truth::Mtu, Truth::Arrived];
+    pub const ALL: [Truth; 6] = [Truth::Queue, Truth::Radio, Truth::Arq, Truth::Down, Truth::Mtu, Truth::Arrived];
 
     /// One word for the names of metrics.
     pub const fn as_str(self) -> &'static str {
         match self {
             Truth::Queue => "queue",
             Truth::Radio => "radio",
+            Truth::Arq => "arq",
             Truth::Down => "down",
             Truth::Mtu => "mtu",
             Truth::Arrived => "arrived",
@@ -82,7 +85,7 @@ impl Truth {
         matches!(
             (self, named),
             (Truth::Queue, Cause::Congestion)
-                | (Truth::Radio, Cause::Radio)
+                | (Truth::Radio | Truth::Arq, Cause::Radio)
                 | (Truth::Down, Cause::PathFailure)
                 | (Truth::Arrived, Cause::Reordering)
         )
@@ -94,6 +97,7 @@ impl From<DropReason> for Truth {
         match why {
             DropReason::Queue => Truth::Queue,
             DropReason::Loss => Truth::Radio,
+            DropReason::Repeats => Truth::Arq,
             DropReason::Down => Truth::Down,
             DropReason::Mtu => Truth::Mtu,
         }

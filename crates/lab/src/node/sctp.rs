@@ -1,5 +1,6 @@
 //! One end of one association as an agent.
 
+mod link_reports;
 mod noting;
 
 use super::addresses::{ip, simulated, socket};
@@ -20,6 +21,7 @@ use anabranch_policy::view::FrameErrors;
 use anabranch_sim::damage::flip;
 use anabranch_sim::network::{Address, Agent, AgentId, Body, Context, Ecn, Packet, Peer};
 use anabranch_wire::{self as wire, PacketSlices, Verify};
+use link_reports::LinkReports;
 
 /// SCTP port of all agents.
 const PORT: u16 = 5_001;
@@ -75,6 +77,7 @@ pub struct SctpAgent {
     refused: Option<ConnectError>,
     probe: Option<Probe>,
     reports: Vec<(Address, FrameErrors)>,
+    link_reports: LinkReports,
     /// Packets that left.
     sent: u32,
     /// Damaged packets that came and were not taken.
@@ -105,12 +108,13 @@ impl SctpAgent {
             refused: None,
             probe: None,
             reports: Vec::new(),
+            link_reports: LinkReports::default(),
             sent: 0,
             rejected: 0,
         }
     }
 
-    /// This agent with what the link layer of its addresses reports when the association begins.
+    /// This agent with what the link layer of its addresses reports when the association begins, and never again.
     #[must_use]
     pub fn with_reports(mut self, reports: Vec<(Address, FrameErrors)>) -> Self {
         self.reports = reports;
@@ -235,6 +239,13 @@ impl SctpAgent {
             }
         }
         Ok(id)
+    }
+
+    /// The next time for the association or its user to do something.
+    fn next_own_timeout(&self) -> Option<Instant> {
+        let endpoint = self.endpoint.as_ref().and_then(Endpoint::poll_timeout);
+        let application = self.application.as_ref().and_then(Application::next_timeout);
+        earlier(earlier(endpoint, application), self.reader.next_timeout())
     }
 
     /// Lets the association, its user and its timers do all they can at this moment.
@@ -372,6 +383,7 @@ impl Agent<SctpPacket> for SctpAgent {
         self.open(cx.now());
         if self.refused.is_none() {
             self.application.iter_mut().for_each(|a| a.start(cx.now()));
+            self.follow_links(cx);
         }
         self.pump(cx);
     }
@@ -422,6 +434,10 @@ impl Agent<SctpPacket> for SctpAgent {
 
     fn timeout(&mut self, cx: &mut Context<'_, SctpPacket>) {
         let now = cx.now();
+        let all_that_is_due = self.report_frames(cx) && self.next_own_timeout().is_none_or(|t| t > now);
+        if all_that_is_due {
+            return;
+        }
         if let Some(e) = self.endpoint.as_mut().filter(|e| e.poll_timeout().is_some_and(|t| t <= now)) {
             e.handle_timeout(now);
         }
@@ -430,8 +446,6 @@ impl Agent<SctpPacket> for SctpAgent {
     }
 
     fn next_timeout(&self) -> Option<Instant> {
-        let endpoint = self.endpoint.as_ref().and_then(Endpoint::poll_timeout);
-        let application = self.application.as_ref().and_then(Application::next_timeout);
-        earlier(earlier(endpoint, application), self.reader.next_timeout())
+        earlier(self.next_own_timeout(), self.link_reports.next())
     }
 }

@@ -7,7 +7,7 @@ use crate::scenario::Plan;
 use anabranch_base::Instant;
 use anabranch_policy::asks::Counter;
 use anabranch_sim::Direction;
-use anabranch_sim::link::{LinkCounters, Tally};
+use anabranch_sim::link::{Frames, Link, LinkCounters, Tally};
 use anabranch_sim::network::LinkId;
 use anabranch_sim::topology::CableId;
 use anabranch_sim::transport::DatagramSink;
@@ -33,6 +33,7 @@ pub(super) struct Counts {
 pub(super) struct Counted {
     pub flows: Vec<Counts>,
     pub cables: Vec<LinkCounters>,
+    pub frames: Vec<Frames>,
 }
 
 /// What had been counted at the moments between which a plan's windows lie.
@@ -74,19 +75,19 @@ impl Snapshots {
 impl Counted {
     /// As it is now.
     pub fn now(plan: &Plan, scene: &Scene) -> Self {
-        let cable = |i: usize| {
-            let link = scene.network.link(LinkId::of(CableId(i as u32), Direction::Forward));
-            link.map(|l| l.counters()).unwrap_or_default()
-        };
+        let link = |i: usize| scene.network.link(LinkId::of(CableId(i as u32), Direction::Forward));
+        let all = 0..plan.topology.cables.len();
         Counted {
             flows: scene.flows.iter().map(|l| Counts::now(scene, l)).collect(),
-            cables: (0..plan.topology.cables.len()).map(cable).collect(),
+            cables: all.clone().map(|i| link(i).map(Link::counters).unwrap_or_default()).collect(),
+            frames: all.map(|i| link(i).map(Link::frames).unwrap_or_default()).collect(),
         }
     }
 
     fn since(mut self, before: &Counted) -> Self {
         self.flows.iter_mut().zip(&before.flows).for_each(|(f, b)| *f = f.since(b));
         self.cables.iter_mut().zip(&before.cables).for_each(|(c, b)| *c = cable_since(c, b));
+        self.frames.iter_mut().zip(&before.frames).for_each(|(f, b)| *f = frames_since(*f, *b));
         self
     }
 }
@@ -179,8 +180,19 @@ fn cable_since(now: &LinkCounters, before: &LinkCounters) -> LinkCounters {
         damaged: less(now.damaged, before.damaged),
         dropped_queue: less(now.dropped_queue, before.dropped_queue),
         dropped_loss: less(now.dropped_loss, before.dropped_loss),
+        dropped_repeats: less(now.dropped_repeats, before.dropped_repeats),
+        repeated: less(now.repeated, before.repeated),
+        repaired: less(now.repaired, before.repaired),
         dropped_down: less(now.dropped_down, before.dropped_down),
         dropped_mtu: less(now.dropped_mtu, before.dropped_mtu),
+    }
+}
+
+fn frames_since(now: Frames, before: Frames) -> Frames {
+    Frames {
+        sent: now.sent.saturating_sub(before.sent),
+        erroneous: now.erroneous.saturating_sub(before.erroneous),
+        repeated: now.repeated.saturating_sub(before.repeated),
     }
 }
 

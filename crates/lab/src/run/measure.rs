@@ -261,20 +261,25 @@ impl<'m> Within<'m> {
 
     fn link(&self, cable: &str, m: LinkMetric) -> Option<f64> {
         let (i, c) = self.run.plan.topology.cables.iter().enumerate().find(|(_, c)| c.name == cable)?;
-        let (config, c) = (&c.forward, self.run.counted.get(self.number)?.cables.get(i)?);
+        let counted = self.run.counted.get(self.number)?;
+        let (config, c, frames) = (&c.forward, counted.cables.get(i)?, counted.frames.get(i)?);
         let part = |of: u64, all: u64| (all > 0).then(|| of as f64 / all as f64);
         match m {
             LinkMetric::QueueDrops => part(c.dropped_queue.packets, c.offered.packets),
             LinkMetric::LossDrops => part(c.dropped_loss.packets, c.offered.packets),
+            LinkMetric::RepeatsDrops => part(c.dropped_repeats.packets, c.offered.packets),
+            LinkMetric::FrameErrors => part(frames.erroneous, frames.sent),
+            LinkMetric::FrameRepeats => part(frames.repeated, frames.sent),
             LinkMetric::DownDrops => part(c.dropped_down.packets, c.offered.packets),
             LinkMetric::MtuDrops => part(c.dropped_mtu.packets, c.offered.packets),
             LinkMetric::Damaged => part(c.damaged.packets, c.offered.packets),
             LinkMetric::QueueMarks => part(c.marked.packets, c.offered.packets),
             LinkMetric::Utilisation => {
                 let charged = |t: Tally| (t.bytes + t.packets * u64::from(config.overhead)) as f64;
-                // What was lost on the wire has used it, and a second copy was made behind it.
+                // What was lost on the wire has used it each time, and a second copy was made behind it.
                 let lost = if config.loss_point == LossPoint::Wire { charged(c.dropped_loss) } else { 0.0 };
-                let used = charged(c.delivered) - charged(c.duplicated) + lost;
+                let again = charged(c.dropped_repeats) + charged(c.repeated);
+                let used = charged(c.delivered) - charged(c.duplicated) + lost + again;
                 let (from, until) = self.window.span();
                 let capacity = config.capacity(from, until)?;
                 Some(if capacity > 0.0 { used.max(0.0) / capacity } else { 0.0 })

@@ -26,6 +26,8 @@ mod derived_tests;
 #[cfg(test)]
 mod lateness_tests;
 #[cfg(test)]
+mod link_layer_tests;
+#[cfg(test)]
 mod media_tests;
 #[cfg(test)]
 mod phase_tests;

@@ -8,7 +8,8 @@ use anabranch_sim::link::{Change, DeliveryTrace, Jitter, LossPoint, Schedule, Se
 use anabranch_sim::loss::{GilbertElliottParams, LossConfig, LossTrace, Outages};
 use anabranch_sim::queue::{CoDelParams, Discipline, Limit, RedParams};
 use anabranch_sim::traffic::{
-    Bulk, Cbr, Gaps, Mix, ParetoOnOff, Sizes, Thin, ThinApp, TrafficConfig, Vbr, Video, VideoTrace, Web,
+    Bulk, Cbr, Gaps, Mix, MixPart, ParetoOnOff, Redraw, Sizes, Thin, ThinApp, TrafficConfig, Vbr, Video, VideoTrace,
+    Web,
 };
 use anabranch_sim::transport::tcp::{Congestion, Recovery, SackRule};
 use serde_json::{Map, Value, json};
@@ -166,9 +167,17 @@ pub(super) fn traffic(t: &TrafficConfig) -> Value {
             "kind": "vbr", "rate": rate(*r), "min-size": min_size, "max-size": max_size, "interval": time(*interval),
         }),
         TrafficConfig::ParetoOnOff(p) => Value::Object(on_off("pareto-on-off", p)),
-        TrafficConfig::Mix(Mix { packets, stream_share }) => {
+        TrafficConfig::Mix(Mix { packets, stream_share, part, source }) => {
             let mut all = on_off("mix", packets);
             all.insert("stream-share".to_owned(), (*stream_share).into());
+            // What a mix without these is called by does not change.
+            if *part != MixPart::Both {
+                let word = if *part == MixPart::Streams { "tcp" } else { "udp" };
+                all.insert("part".to_owned(), word.into());
+            }
+            if let Some(source) = source {
+                all.insert("source".to_owned(), source.as_str().into());
+            }
             Value::Object(all)
         }
         TrafficConfig::Web(Web { clients, mean_gap, min_size, max_size, shape }) => json!({
@@ -188,10 +197,16 @@ pub(super) fn traffic(t: &TrafficConfig) -> Value {
 }
 
 fn on_off(kind: &str, p: &ParetoOnOff) -> Map<String, Value> {
-    let ParetoOnOff { peak, sizes: s, mean_on, mean_off, shape } = p;
+    let ParetoOnOff { peak, sizes: s, mean_on, mean_off, shape, redraw } = p;
+    let pace = match redraw {
+        None => ("peak", rate(*peak)),
+        Some(Redraw { from, to, every }) => {
+            ("mean", json!({ "from": rate(*from), "to": rate(*to), "every": time(*every) }))
+        }
+    };
     let of = [
         ("kind", kind.into()),
-        ("peak", rate(*peak)),
+        pace,
         ("size", sizes(s)),
         ("mean-on", time(*mean_on)),
         ("mean-off", time(*mean_off)),

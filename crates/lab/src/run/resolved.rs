@@ -7,11 +7,11 @@ use crate::scenario::{Flow, Plan, Playout, Point, Sctp, Transport};
 use anabranch_engine::AssocConfig;
 use anabranch_media::HEADER_LEN;
 use anabranch_policy::registry::Hook;
-use anabranch_sim::DamageConfig;
 use anabranch_sim::link::LinkConfig;
 use anabranch_sim::queue::Limit;
 use anabranch_sim::topology::{Cable, Role, Topology};
 use anabranch_sim::transport::tcp::{RtoConfig, TcpConfig};
+use anabranch_sim::{DamageConfig, FrameReports};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -140,6 +140,8 @@ fn of_link(to: &mut Below<'_>, l: &LinkConfig) {
         jitter_reorders,
         loss,
         loss_point,
+        repeats,
+        frames,
         limit: Limit { packets, bytes, waiting_only },
         discipline,
         overhead,
@@ -166,9 +168,18 @@ fn of_link(to: &mut Below<'_>, l: &LinkConfig) {
     to.put("mtu", *mtu);
     to.put("duplicate", *duplicate);
     to.put("reorder", *reorder);
-    // What a link without it is called by does not change.
+    // What a link without these is called by does not change.
     if *damage != DamageConfig::None {
         to.put("corrupt", models::damage(*damage));
+    }
+    if *repeats > 0 {
+        to.put("arq", *repeats);
+    }
+    if *frames != FrameReports::NONE {
+        to.put("technology", frames.technology.to_string());
+        to.put("modulation", frames.modulated().to_string());
+        to.put("frame", frames.frame);
+        to.put("report", frames.every.map(time));
     }
     to.put("schedule", models::changes(schedule));
     to.put("every", schedule.period().map(time));

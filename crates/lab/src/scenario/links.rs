@@ -1,6 +1,7 @@
 //! Links of a topology: keys and values are netem's words; recorded deliveries and losses come from files.
 
 use super::files::Trace;
+use super::link_layer::{LinkLayer, OF_LINK_LAYER};
 use crate::document::{Node, Part, Problem, Value};
 use anabranch_base::Duration;
 use anabranch_sim::loss::LossTrace;
@@ -11,8 +12,8 @@ use anabranch_sim::{DeliveryTrace, LinkConfig, LossConfig};
 
 /// Reads the keys of the part as the links of a cable, forward (`up`) and backward (`down`).
 pub(super) fn read(part: Part<'_>) -> Result<(LinkConfig, LinkConfig), Problem> {
-    let mut guest = NoGuest;
-    let mut reader = LinkReader::new(&mut guest, None);
+    let mut layer = LinkLayer::default();
+    let mut reader = LinkReader::new(&mut layer, None);
     // Traces from files, for up and down.
     let mut traces = [Vec::new(), Vec::new()];
     for (key, value) in part.table.iter().filter(|(k, _)| !matches!(*k, "up" | "down" | "schedule" | "every")) {
@@ -43,6 +44,7 @@ pub(super) fn read(part: Part<'_>) -> Result<(LinkConfig, LinkConfig), Problem> 
     })?;
     // Sizes of packets here count their headers already.
     let (mut forward, mut backward) = links.of(0);
+    (forward.frames, backward.frames) = (layer.0, layer.0);
     for (traces, link) in traces.into_iter().zip([&mut forward, &mut backward]) {
         traces.into_iter().try_for_each(|(part, key, value)| trace(part, key, value, link))?;
     }
@@ -117,9 +119,9 @@ fn trace(part: Part<'_>, key: &str, value: &Node, link: &mut LinkConfig) -> Resu
 /// Reads one key with its value; `prefix` is the direction that `part` speaks of.
 fn word(part: Part<'_>, prefix: &str, key: &str, value: &Node, reader: &mut LinkReader<'_>) -> Result<(), Problem> {
     let name = format!("{prefix}{}", canonical(key));
-    if matches!(key, "at" | "every" | "cut" | "restore") || !is_word(&name, &[]) {
+    if matches!(key, "at" | "every" | "cut" | "restore") || !is_word(&name, &OF_LINK_LAYER) {
         let known = LINK_WORDS.iter().copied().filter(|w| !matches!(*w, "at" | "cut" | "restore"));
-        let known: Vec<&str> = known.chain([DELIVERIES]).collect();
+        let known: Vec<&str> = known.chain(OF_LINK_LAYER).chain([DELIVERIES]).collect();
         return Err(part.unknown(key, &known));
     }
     let mut own = vec![name];
@@ -127,6 +129,9 @@ fn word(part: Part<'_>, prefix: &str, key: &str, value: &Node, reader: &mut Link
         Some(direction) => p.beneath(direction),
         None => p,
     };
+    if !prefix.is_empty() && OF_LINK_LAYER.contains(&key) {
+        return Err(within(part.at(key, "holds for both directions: write it beside `up` and `down`")));
+    }
     match &value.value {
         Value::Integer(n) => own.push(n.to_string()),
         Value::Text(text) => own.extend(split(text, &[])),

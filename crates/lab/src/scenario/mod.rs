@@ -8,6 +8,7 @@ mod derived;
 mod drawn;
 mod files;
 mod flow;
+mod link_layer;
 mod links;
 mod names;
 mod phases;

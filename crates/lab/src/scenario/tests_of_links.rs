@@ -194,3 +194,56 @@ fn a_cable_that_is_not_there_is_a_mistake() {
     let twice = mistake(dumbbell, twice);
     assert!(twice.ends_with("`topology.cable.path1*.delay` overrules what the sweep `a` sets"), "{twice}");
 }
+
+#[test]
+fn a_link_layer_has_words_of_its_own() {
+    use anabranch_base::{Duration, Modulation, Technology};
+    use anabranch_sim::FrameReports;
+    let [up, down] = path1("loss = \"5%\"\narq = 3\ntechnology = \"wcdma\"\nframe = \"300B\"\nreport = \"100ms\"");
+    let every = Some(Duration::from_millis(100));
+    let umts = FrameReports { technology: Technology::Wcdma, modulation: Modulation::Unknown, frame: 300, every };
+    assert_eq!((up.repeats, up.frames, down.repeats, down.frames), (3, umts, 3, umts));
+    assert_eq!(up.frames.modulated(), Modulation::Qpsk);
+    let [up, down] = path1("up.arq = 7\nmodulation = \"qam64\"\ntechnology = \"wimax\"");
+    assert_eq!((up.repeats, down.repeats, up.frames.modulated()), (7, 0, Modulation::Qam64));
+    assert_eq!((down.frames.frame, down.frames.every), (1_500, None));
+    let of = |link: &str| mistake(&format!("kind = \"single-path\"\n{link}"), "");
+    for (link, why) in [
+        ("technology = \"wifi\"", "`technology` needs wcdma, wimax or wlan, not `wifi`"),
+        ("modulation = \"qam\"", "`modulation` needs dbpsk, dqpsk, bpsk, qpsk, qam16, qam64 or qam256, not `qam`"),
+        ("frame = \"0B\"", "`frame` needs 1 byte or more, not `0B`"),
+        ("report = \"1us\"", "`report` needs 1ms or more, not `1us`"),
+        ("arq = -1", "`arq` needs a number of repetitions from 0 to 255, not `-1`"),
+        ("up.report = \"1s\"", "`up.report`: holds for both directions: write it beside `up` and `down`"),
+        (
+            "loss-at = \"entry\"\narq = 1",
+            "what is lost at the entrance is not sent again: leave out arq or loss-at entry",
+        ),
+        ("schedule = [\"1s report 1s\"]", "cannot change while a path runs"),
+    ] {
+        assert!(of(link).contains(why), "{link}: {}", of(link));
+    }
+    // Between routers it reaches no host.
+    let dumbbell = |path: &str| {
+        format!("kind = \"dual-dumbbell\"\npath1 = {{ rate = \"1mbit\"{path} }}\npath2 = {{ rate = \"1mbit\" }}")
+    };
+    let error = mistake(&dumbbell(", report = \"1s\""), "");
+    assert!(error.contains("cable `path1`: `report`: is for the cable of a host"), "{error}");
+    let at_the_host = "path1-access = { rate = \"1mbit\", report = \"1s\" }";
+    assert!(read(&format!("{}\n{at_the_host}", dumbbell("")), "").is_ok());
+}
+
+/// The bound plays losses packet by packet, and with repetitions it would be none.
+#[test]
+fn the_bound_of_frames_knows_no_repetitions() {
+    let film = |link: &str| {
+        let film = "traffic = \"video\"\nplayout = \"300ms\"";
+        let text = text(&format!("kind = \"single-path\"\nrate = \"4mbit\"\n{link}"), film);
+        let text = text.replace("main.goodput", "main.possible-frames");
+        Scenario::parse("l.toml", &text, &|_| Err(String::new())).map(|_| ()).map_err(|e| e.to_string())
+    };
+    assert_eq!(film("loss = \"5%\""), Ok(()));
+    assert_eq!(film("arq = 3"), Ok(()), "nothing is lost");
+    let error = film("loss = \"5%\"\narq = 3").expect_err("a mistake");
+    assert!(error.contains("it knows no repetitions, and cable `path1` has `arq`"), "{error}");
+}

@@ -5,7 +5,7 @@ use super::names::cable_name;
 use super::plan::covers;
 use crate::document::{Node, Part, Problem, Table, Value, read as read_keys};
 use anabranch_sim::netem::nearest;
-use anabranch_sim::topology::{DualDumbbell, Topology, TopologyError};
+use anabranch_sim::topology::{Cable, DualDumbbell, NodeId, Role, Topology, TopologyError};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use std::collections::BTreeMap;
@@ -42,7 +42,19 @@ pub(super) fn read(table: &Table) -> Result<Topology, Problem> {
         single_cables(&single, &mut topology, &keys)?;
     }
     topology.check().map_err(|e| cannot_run(whole, &topology, &e))?;
+    check_reports(whole, &topology)?;
     Ok(topology)
+}
+
+/// A link layer reports to the host that sends through it.
+fn check_reports(whole: Part<'_>, topology: &Topology) -> Result<(), Problem> {
+    let is_host = |id: NodeId| topology.nodes.get(id.0 as usize).is_some_and(|n| n.role == Role::Host);
+    let unheard = |c: &&Cable| c.forward.frames.every.is_some() && !is_host(c.a) && !is_host(c.b);
+    let Some(cable) = topology.cables.iter().find(unheard) else { return Ok(()) };
+    let named = format!("cable `{}`", cable.name);
+    let own = own_table(whole.table, &cable.name).or_else(|| whole.table.table(&cable.name));
+    let what = "is for the cable of a host, to which its link layer reports: this one lies between routers";
+    Err(Part::new(&named, own.unwrap_or(whole.table)).at("report", what))
 }
 
 /// What is wrong with a topology as a whole, at the cable or among the hosts.

@@ -1,16 +1,16 @@
 //! What a flow sends.
 
-use super::units::{BitRate, Share, Size, Time};
-use crate::document::{Part, Problem, ReadError, Table, Value};
-use anabranch_base::Duration;
+use super::units::{AnyRate, BitRate, Share, Size, Time};
+use crate::document::{self, Problem, ReadError, Table, Value};
+use anabranch_base::{Duration, Rate};
 use anabranch_sim::netem::nearest;
 use anabranch_sim::traffic::{
-    Bulk, Cbr, Mix, ParetoOnOff, Sizes, Thin, ThinApp, TrafficConfig, Vbr, Video, VideoTrace, Web,
+    Bulk, Cbr, Mix, MixPart, ParetoOnOff, Redraw, Sizes, Thin, ThinApp, TrafficConfig, Vbr, Video, VideoTrace, Web,
 };
 use serde::Deserialize;
 
 /// Reads the flow's `traffic = { kind = … }` or the kind alone.
-pub(super) fn read(flow: Part<'_>) -> Result<Traffic, Problem> {
+pub(super) fn read(flow: document::Part<'_>) -> Result<Traffic, Problem> {
     let Some(node) = flow.table.get("traffic") else { return Ok(Traffic::BULK) };
     let (kind, keys) = match &node.value {
         Value::Text(kind) => (kind.clone(), Table::new(&node.at)),
@@ -24,7 +24,7 @@ pub(super) fn read(flow: Part<'_>) -> Result<Traffic, Problem> {
         }
         _ => return Err(flow.at("traffic", "needs a kind, such as \"bulk\", or { kind = \"web\" }")),
     };
-    Part::new(flow.name, &keys).read_variant(&kind).map_err(|e| match e {
+    document::Part::new(flow.name, &keys).read_variant(&kind).map_err(|e| match e {
         ReadError::Kind(known) => {
             let near = nearest(&kind, known.iter().copied()).map(|n| format!("did you mean `{n}`?"));
             let what = near.unwrap_or_else(|| format!("there are {}", known.join(", ")));
@@ -45,9 +45,22 @@ pub(super) enum Traffic {
     /// A constant rate in packets of varying size.
     Vbr { rate: BitRate, min_size: Size, max_size: Size, interval: Time },
     /// Bursts and silences of heavy-tailed length.
-    ParetoOnOff { peak: BitRate, size: Size, mean_on: Option<Time>, mean_off: Option<Time>, shape: Option<f64> },
+    ParetoOnOff {
+        peak: Option<BitRate>,
+        mean: Option<Mean>,
+        size: Size,
+        mean_on: Option<Time>,
+        mean_off: Option<Time>,
+        shape: Option<f64>,
+    },
     /// The packet sizes of the Internet, most of them TCP's.
-    Mix { peak: BitRate, stream_share: Option<Share> },
+    Mix {
+        peak: Option<BitRate>,
+        mean: Option<Mean>,
+        stream_share: Option<Share>,
+        part: Option<Part>,
+        source: Option<String>,
+    },
     /// Transfers that web clients ask for.
     Web {
         clients: Option<u32>,
@@ -69,6 +82,50 @@ pub(super) enum Traffic {
     },
     /// Frames of a recorded video.
     VideoTrace { frames: FileText, fps: Option<f64>, repeat: Option<bool>, closed_gop: Option<bool> },
+}
+
+/// `{ from = "0bit", to = "1mbit", every = "10s" }`: a mean rate that is drawn again and again.
+#[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Mean {
+    from: Option<AnyRate>,
+    to: BitRate,
+    every: Time,
+}
+
+impl Mean {
+    fn config(self) -> Redraw {
+        Redraw { from: self.from.map_or(Rate::ZERO, |r| r.0), to: self.to.0, every: self.every.0 }
+    }
+}
+
+/// The peak rate of an on/off source, or the means in its place.
+fn pace(peak: Option<BitRate>, mean: Option<Mean>) -> Result<(Rate, Option<Redraw>), String> {
+    match (peak, mean) {
+        (Some(peak), None) => Ok((peak.0, None)),
+        (None, Some(mean)) => Ok((Rate::ZERO, Some(mean.config()))),
+        (None, None) => Err("needs a `peak`, or a `mean` that is drawn again and again".to_owned()),
+        (Some(_), Some(_)) => Err("has a `peak` or a `mean`, which the peak follows: remove one".to_owned()),
+    }
+}
+
+/// What of a mix a flow sends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Part {
+    Both,
+    Tcp,
+    Udp,
+}
+
+impl Part {
+    fn config(self) -> MixPart {
+        match self {
+            Part::Both => MixPart::Both,
+            Part::Tcp => MixPart::Streams,
+            Part::Udp => MixPart::Packets,
+        }
+    }
 }
 
 /// `{ file = "film.txt" }` with what was read from it.
@@ -137,16 +194,26 @@ impl Traffic {
                 max_size: small(max_size),
                 interval: interval.0,
             }),
-            Traffic::ParetoOnOff { peak, size, mean_on, mean_off, shape } => TrafficConfig::ParetoOnOff(ParetoOnOff {
-                peak: peak.0,
-                sizes: Sizes::Fixed(small(size)),
-                mean_on: half(mean_on),
-                mean_off: half(mean_off),
-                shape: shape.unwrap_or(1.5),
-            }),
-            Traffic::Mix { peak, stream_share } => {
-                let p1 = Mix::p1(peak.0);
-                TrafficConfig::Mix(Mix { stream_share: stream_share.map_or(p1.stream_share, |s| s.0), ..p1 })
+            Traffic::ParetoOnOff { peak, mean, size, mean_on, mean_off, shape } => {
+                let (peak, redraw) = pace(peak, mean)?;
+                TrafficConfig::ParetoOnOff(ParetoOnOff {
+                    peak,
+                    sizes: Sizes::Fixed(small(size)),
+                    mean_on: half(mean_on),
+                    mean_off: half(mean_off),
+                    shape: shape.unwrap_or(1.5),
+                    redraw,
+                })
+            }
+            Traffic::Mix { peak, mean, stream_share, part, source } => {
+                let (peak, redraw) = pace(peak, mean)?;
+                let p1 = Mix::p1(peak);
+                TrafficConfig::Mix(Mix {
+                    packets: ParetoOnOff { redraw, ..p1.packets },
+                    stream_share: stream_share.map_or(p1.stream_share, |s| s.0),
+                    part: part.map_or(p1.part, Part::config),
+                    source,
+                })
             }
             Traffic::Web { clients, mean_gap, min_size, max_size, shape } => {
                 let p2 = Web::P2;

@@ -5,6 +5,7 @@ use super::plan::{Measure, Of, Plan, covers};
 use crate::metrics::{Delay, FlowMetric, Framed, LinkMetric, is_stage};
 use anabranch_base::Instant;
 use anabranch_policy::registry::{self, Hook};
+use anabranch_sim::LinkConfig;
 use anabranch_sim::traffic::TrafficConfig;
 
 /// Why the metric is empty in every run of this point; none when it may have a value.
@@ -30,6 +31,13 @@ pub(super) fn why(plan: &Plan, m: &Measure) -> Option<String> {
                 && of.is_bound()
             {
                 return Some(format!("it needs a `rate`, and cable `{}` has a recording", cable.name));
+            }
+            let repeating = |l: &LinkConfig| l.repeats > 0 && !l.loss.is_none();
+            let repeating = plan.topology.cables.iter().find(|c| repeating(&c.forward));
+            if let (FlowMetric::Framed(of), Some(cable)) = (metric, repeating)
+                && of.is_bound()
+            {
+                return Some(format!("it knows no repetitions, and cable `{}` has `arq`", cable.name));
             }
             let late = |f: &&Flow| window.from_start(Instant::ZERO + f.start).is_empty();
             match (members.first(), lacking.first()) {

@@ -73,6 +73,22 @@ impl<'de> Deserialize<'de> for BitRate {
     }
 }
 
+/// A rate that may be none at all: `"0"` or `"0bit"` beside those of [`BitRate`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct AnyRate(pub Rate);
+
+impl<'de> Deserialize<'de> for AnyRate {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        let nothing =
+            |t: &str| t == "0" || t.strip_prefix('0').is_some_and(|unit| units::rate(&format!("1{unit}")).is_ok());
+        let read = |t: &str| match t {
+            t if nothing(t) => Ok(Rate::ZERO),
+            t => units::rate(t)?.ok_or_else(|| ValueError::needs("a rate such as 10mbit, or 0", t)),
+        };
+        d.deserialize_str(Text("a rate such as \"10mbit\", or \"0\"", read)).map(AnyRate)
+    }
+}
+
 /// A number of bytes: `"64KB"` or `1500`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Size(pub u64);

@@ -248,6 +248,8 @@ pub enum Cause {
     Queue,
     /// The loss model of the link.
     RandomLoss,
+    /// The loss model of the link, as often as the link sent it.
+    RepeatsLost,
     /// The link was down.
     LinkDown,
     /// Too large for the link.
@@ -264,6 +266,7 @@ impl Cause {
         match self {
             Cause::Queue => "queue full",
             Cause::RandomLoss => "random loss",
+            Cause::RepeatsLost => "repeats lost",
             Cause::LinkDown => "link down",
             Cause::TooLarge => "too large",
             Cause::NoRoute => "no route",

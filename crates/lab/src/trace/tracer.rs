@@ -320,6 +320,7 @@ fn cause(what: What) -> Option<Cause> {
     Some(match what {
         What::Dropped(DropReason::Queue) => Cause::Queue,
         What::Dropped(DropReason::Loss) => Cause::RandomLoss,
+        What::Dropped(DropReason::Repeats) => Cause::RepeatsLost,
         What::Dropped(DropReason::Down) => Cause::LinkDown,
         What::Dropped(DropReason::Mtu) => Cause::TooLarge,
         What::Lost => Cause::NoRoute,

@@ -4,7 +4,7 @@ use super::{DeliveryTrace, Jitter, Schedule};
 use crate::damage::DamageConfig;
 use crate::loss::LossConfig;
 use crate::queue::{Discipline, Limit};
-use anabranch_base::{Duration, Rate};
+use anabranch_base::{Duration, Modulation, Rate, Technology};
 use core::fmt;
 
 /// One direction of a path. Shares are fractions of one.
@@ -27,6 +27,11 @@ pub struct LinkConfig {
     pub loss: LossConfig,
     /// Where random loss strikes.
     pub loss_point: LossPoint,
+    /// How often the link sends a packet again that was lost on the wire, before it gives it up. Each time takes the
+    /// rate anew while the others wait, and is lost by the same model or not. A packet is one frame.
+    pub repeats: u32,
+    /// What the link layer says of itself.
+    pub frames: FrameReports,
     /// How many packets and bytes the link holds before the last bit leaves: waiting and in
     /// transmission, or waiting alone ([`Limit::waiting_only`]). Unlike netem's `limit`, packets on
     /// the way do not count.
@@ -45,6 +50,40 @@ pub struct LinkConfig {
     pub damage: DamageConfig,
     /// Changes with time.
     pub schedule: Schedule,
+}
+
+/// What a link layer says of itself to the host that sends through it. Nothing of it changes what the link does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FrameReports {
+    /// What kind of link it is.
+    pub technology: Technology,
+    /// How bits become a signal; [`Modulation::Unknown`] is what is usual for the technology.
+    pub modulation: Modulation,
+    /// Bytes of a frame.
+    pub frame: u32,
+    /// How often it reports its counts of frames; never without.
+    pub every: Option<Duration>,
+}
+
+impl FrameReports {
+    /// It reports nothing. A frame is what carries a packet of 1,500 bytes, the size in Xu et al. 2014.
+    pub const NONE: FrameReports =
+        FrameReports { technology: Technology::Unknown, modulation: Modulation::Unknown, frame: 1_500, every: None };
+
+    /// The modulation, or what is usual for the technology.
+    pub fn modulated(&self) -> Modulation {
+        if self.modulation == Modulation::Unknown { self.technology.usual_modulation() } else { self.modulation }
+    }
+
+    fn check(&self) -> Result<(), ConfigError> {
+        if self.frame == 0 {
+            return Err(ConfigError("a frame has one byte or more"));
+        }
+        if self.every == Some(Duration::ZERO) {
+            return Err(ConfigError("reports need a time between them that is longer than zero"));
+        }
+        Ok(())
+    }
 }
 
 /// Where random loss strikes.
@@ -68,6 +107,8 @@ impl LinkConfig {
             jitter_reorders: false,
             loss: LossConfig::None,
             loss_point: LossPoint::Wire,
+            repeats: 0,
+            frames: FrameReports::NONE,
             limit: Limit::NONE,
             discipline: Discipline::DropTail,
             overhead: 0,
@@ -101,6 +142,13 @@ impl LinkConfig {
         self
     }
 
+    /// This link, sending what was lost on the wire so many times more.
+    #[must_use]
+    pub fn with_repeats(mut self, repeats: u32) -> Self {
+        self.repeats = repeats;
+        self
+    }
+
     /// This link with this limit.
     #[must_use]
     pub fn with_limit(mut self, limit: Limit) -> Self {
@@ -131,6 +179,10 @@ impl LinkConfig {
         self.loss.check().map_err(ConfigError)?;
         self.damage.check().map_err(ConfigError)?;
         self.discipline.check().map_err(ConfigError)?;
+        self.frames.check()?;
+        if self.repeats > 0 && self.loss_point == LossPoint::Entry {
+            return Err(ConfigError("what is lost at the entrance is not sent again: leave out arq or loss-at entry"));
+        }
         if self.rate == Some(Rate::ZERO) {
             return Err(ConfigError("a rate of zero sends nothing: use down to cut a link"));
         }

@@ -30,7 +30,8 @@ impl<P: Clone + Send + 'static> Link<P> {
     /// Lets the transmitter work at `now`: what has finished leaves, what waits starts.
     pub(super) fn pump(&mut self, now: Instant) {
         loop {
-            if let Some((at, packet)) = self.rest.transmitter.take_finished(now) {
+            // What is lost may be sent again, and have left again by now.
+            while let Some((at, packet)) = self.rest.transmitter.take_finished(now) {
                 self.launch(at, packet);
             }
             if self.rest.transmitter.busy() {
@@ -53,16 +54,33 @@ impl<P: Clone + Send + 'static> Link<P> {
         if let Some(notices) = &mut self.rest.notices {
             notices.push(Notice { at: now, dropped: None, payload: packet.payload.clone() });
         }
+        self.rest.lost_before = 0;
         self.rest.transmitter.start(now, packet);
+    }
+
+    /// A packet that has left at `at` was lost: it is sent once more, or has been often enough.
+    fn lose(&mut self, at: Instant, packet: Packet<P>) {
+        let rest = &mut self.rest;
+        if rest.lost_before < rest.config.repeats {
+            rest.lost_before += 1;
+            rest.counters.repeated.add(packet.size);
+            rest.transmitter.start(at, packet);
+            return;
+        }
+        let reason = if rest.config.repeats > 0 { DropReason::Repeats } else { DropReason::Loss };
+        self.refuse(at, packet.size, packet.payload, reason);
     }
 
     /// A packet's last bit has left at `at`.
     fn launch(&mut self, at: Instant, packet: Packet<P>) {
         if self.rest.config.loss_point == LossPoint::Wire && self.is_lost(at) {
-            self.refuse(at, packet.size, packet.payload, DropReason::Loss);
+            self.lose(at, packet);
             return;
         }
         let Packet { size, entered, payload, .. } = packet;
+        if self.rest.lost_before > 0 {
+            self.rest.counters.repaired.add(size);
+        }
         let delivery = Travelling { at, entered, size, duplicate: false, lost: false, payload };
         let twice = self.rest.config.duplicate > 0.0 && self.rest.random.duplicate.chance(self.rest.config.duplicate);
         if twice {

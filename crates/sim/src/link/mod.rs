@@ -1,7 +1,7 @@
 //! One direction of a path: queue, transmitter, loss, delay.
 //!
 //! ```text
-//! enqueue -> [mtu, down, loss at entry] -> queue -> transmitter (rate) -> [loss on the wire]
+//! enqueue -> [mtu, down, loss at entry] -> queue -> transmitter (rate) -> [loss on the wire: once more, up to a limit]
 //!         -> duplicate -> [damage] -> delay + jitter (or at once: reorder) -> poll_deliver
 //! ```
 //!
@@ -23,8 +23,8 @@ mod transmitter;
 #[cfg(test)]
 mod tests;
 
-pub use config::{ConfigError, LinkConfig, LossPoint};
-pub use counters::{LinkCounters, Tally};
+pub use config::{ConfigError, FrameReports, LinkConfig, LossPoint};
+pub use counters::{Frames, LinkCounters, Tally};
 pub use jitter::Jitter;
 pub use mahimahi::DeliveryTrace;
 pub use schedule::{Change, Schedule, Setting};
@@ -65,6 +65,8 @@ pub enum DropReason {
     Queue,
     /// The loss model said so.
     Loss,
+    /// The loss model said so each time that the link sent it.
+    Repeats,
     /// The link was down.
     Down,
     /// It was larger than the link's MTU.
@@ -104,6 +106,8 @@ struct Rest<P> {
     next_change: Instant,
     queue: AnyQueue<P>,
     transmitter: Transmitter<P>,
+    /// How often what is in transmission was lost before.
+    lost_before: u32,
     last_arrival: Instant,
     loss: Losses,
     random: Streams,
@@ -163,6 +167,7 @@ impl<P: Clone + Send + 'static> Link<P> {
             progress,
             queue: config.discipline.build(config.limit, line, stream("queue")),
             transmitter: Transmitter::new(config.rate, config.deliveries.clone()),
+            lost_before: 0,
             last_arrival: Instant::ZERO,
             loss: Losses::new(&config.loss, seed, &format!("{name}.loss")),
             random,
@@ -413,6 +418,15 @@ impl<P: Clone + Send + 'static> Link<P> {
         let offered = counted.delivered.plus(counted.dropped()).plus(held).less(counted.duplicated);
         let dropped_loss = counted.dropped_loss.plus(self.steady.lost_by_now());
         LinkCounters { offered, dropped_loss, ..counted }
+    }
+
+    /// Frames as of the last call that handed in a time.
+    pub fn frames(&self) -> Frames {
+        let c = self.counters();
+        let lost = c.dropped_loss.plus(c.dropped_repeats).packets;
+        // Second copies are made behind the transmitter.
+        let through = (c.delivered.packets + self.on_the_way() as u64).saturating_sub(c.duplicated.packets);
+        Frames { sent: through + lost, erroneous: lost + c.repaired.packets, repeated: c.repeated.packets }
     }
 
     /// What waits or is in transmission, in charged bytes (overhead included).

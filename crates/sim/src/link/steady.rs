@@ -90,6 +90,7 @@ impl<P> Steady<P> {
             && config.reorder == 0.0
             && config.damage == DamageConfig::None
             && !config.limit.waiting_only
+            && config.repeats == 0
     }
 
     /// From now on steady. The transmitter is free; it last had `surplus` to spare, at that instant.
@@ -394,7 +395,7 @@ mod tests {
                 for _ in 0..looks {
                     prop_assert_eq!(a.poll_delivery(now), b.poll_delivery(now));
                 }
-                prop_assert_eq!((a.backlog(), a.counters()), (b.backlog(), b.counters()));
+                prop_assert_eq!((a.backlog(), a.counters(), a.frames()), (b.backlog(), b.counters(), b.frames()));
             }
             let [a, b] = &mut links;
             loop {

@@ -251,10 +251,71 @@ fn same_seed_same_run() {
     assert_eq!(ids(&with), ids(&without));
 }
 
+/// 1,000 bytes take 1 ms each time; the fates of transmissions are those of the pattern.
+fn repeating(repeats: u32, pattern: [bool; 6]) -> LinkConfig {
+    LinkConfig::fixed(mbit(8), ms(30)).with_loss(LossConfig::Pattern(pattern.to_vec())).with_repeats(repeats)
+}
+
+#[test]
+fn what_is_lost_takes_the_rate_again_while_others_wait() {
+    // Lost, lost, through; through; lost, through.
+    let mut link = Link::new("l", 1, repeating(2, [true, true, false, false, true, false]));
+    for i in 0..3 {
+        link.enqueue(at(0), 1_000, i);
+    }
+    let frames = |sent, erroneous, repeated| Frames { sent, erroneous, repeated };
+    let seen = [(0, frames(0, 0, 0)), (2, frames(0, 0, 2)), (3, frames(1, 1, 2)), (4, frames(2, 1, 2))];
+    for (t, want) in seen {
+        link.advance(at(t));
+        assert_eq!(link.frames(), want, "at {t} ms");
+    }
+    let out = drain(&mut link);
+    assert_eq!(out.iter().map(|d| (d.payload, d.at)).collect::<Vec<_>>(), [(0, at(33)), (1, at(34)), (2, at(36))]);
+    assert_eq!((link.frames(), link.counters().dropped()), (frames(3, 2, 3), Tally::default()));
+}
+
+#[test]
+fn a_packet_is_given_up_after_its_repetitions() {
+    let mut link = Link::new("l", 1, repeating(1, [true, true, true, false, false, false]));
+    link.record();
+    for i in 0..2 {
+        link.enqueue(at(0), 1_000, i);
+    }
+    let out = drain(&mut link);
+    assert_eq!(out.iter().map(|d| (d.payload, d.at)).collect::<Vec<_>>(), [(1, at(34))]);
+    let notices: Vec<_> = link.take_notices().map(|n| (n.at, n.dropped, n.payload)).collect();
+    let gone = Some(DropReason::Repeats);
+    assert_eq!(notices, [(at(0), None, 0), (at(2), gone, 0), (at(2), None, 1)], "a repetition leaves no queue");
+    let c = link.counters();
+    assert_eq!((c.dropped_repeats.packets, c.dropped_loss.packets, c.repaired.packets), (1, 0, 1));
+    assert_eq!(link.frames(), Frames { sent: 2, erroneous: 2, repeated: 2 });
+}
+
+#[test]
+fn a_cut_ends_a_repetition_and_a_rate_without_limit_takes_no_time() {
+    let mut link = Link::new("l", 1, repeating(5, [true; 6]));
+    link.enqueue(at(0), 1_000, ());
+    link.apply(Instant::from_nanos(2_500_000), Setting::Down);
+    let c = link.counters();
+    assert_eq!((c.dropped_down.packets, c.dropped_repeats.packets, c.repeated.packets), (1, 0, 2));
+    assert_eq!(link.frames(), Frames { sent: 0, erroneous: 0, repeated: 2 });
+    let free = LinkConfig { rate: None, ..repeating(2, [true, true, false, true, true, true]) };
+    let mut link = Link::new("l", 1, free);
+    assert_eq!([0, 1].map(|i| link.enqueue(at(1), 1_000, i)), [Verdict::Queued; 2]);
+    assert_eq!(drain(&mut link).iter().map(|d| (d.payload, d.at)).collect::<Vec<_>>(), [(0, at(31))]);
+    assert_eq!(link.frames(), Frames { sent: 2, erroneous: 2, repeated: 4 });
+}
+
 #[test]
 fn nonsense_is_named() {
     let bad = |c: LinkConfig| c.check().is_err();
     assert!(!bad(LinkConfig::ideal()));
+    assert!(bad(LinkConfig { loss_point: LossPoint::Entry, ..LinkConfig::ideal().with_repeats(1) }));
+    let frames = |frame, every| LinkConfig {
+        frames: FrameReports { frame, every, ..FrameReports::NONE },
+        ..LinkConfig::ideal()
+    };
+    assert!(bad(frames(0, None)) && bad(frames(9, Some(Duration::ZERO))) && !bad(frames(9, Some(ms(1)))));
     assert!(bad(LinkConfig { duplicate: 1.1, ..LinkConfig::ideal() }));
     assert!(bad(LinkConfig { reorder: f64::NAN, ..LinkConfig::ideal() }));
     assert!(bad(LinkConfig::fixed(Some(Rate::ZERO), ms(1))));
@@ -294,8 +355,9 @@ proptest! {
     /// No packet appears or vanishes without a counter, nothing arrives before it was sent or after a
     /// poll, and without jitter's leave or `reorder` nothing overtakes.
     #[test]
-    fn packets_are_conserved(ops in proptest::collection::vec(op(), 1..120), seed: u64) {
-        let mut link = Link::new("l", seed, LinkConfig { overhead: 28, ..LinkConfig::fixed(mbit(5), ms(10)) });
+    fn packets_are_conserved(ops in proptest::collection::vec(op(), 1..120), seed: u64, repeats in 0u32..3) {
+        let config = LinkConfig { overhead: 28, repeats, ..LinkConfig::fixed(mbit(5), ms(10)) };
+        let mut link = Link::new("l", seed, config);
         let (mut now, mut sent, mut may_overtake, mut last) = (Instant::ZERO, Tally::default(), false, None);
         for op in ops {
             match op {
@@ -321,15 +383,25 @@ proptest! {
             let held = link.backlog().packets + link.on_the_way() as u64;
             prop_assert_eq!(c.offered, sent);
             prop_assert_eq!(sent.packets + c.duplicated.packets, c.delivered.packets + c.dropped().packets + held);
+            let f = link.frames();
+            prop_assert!(f.erroneous <= f.sent && f.sent <= sent.packets);
+            prop_assert!(c.repeated.packets <= u64::from(repeats) * (f.erroneous + c.dropped_down.packets + 1));
+            let other = if repeats > 0 { c.dropped_loss } else { c.dropped_repeats };
+            prop_assert_eq!(other, Tally::default());
         }
     }
 
     /// How often the link is polled changes nothing.
     #[test]
-    fn polling_is_free(polls in proptest::collection::vec(0u64..400_000_000, 0..60), seed: u64) {
+    fn polling_is_free(
+        polls in proptest::collection::vec(0u64..400_000_000, 0..60),
+        seed: u64,
+        repeats in 0u32..3,
+    ) {
         let config = LinkConfig {
             jitter: Jitter::Uniform(ms(6)),
             duplicate: 0.1,
+            repeats,
             ..LinkConfig::fixed(mbit(4), ms(20)).with_loss(LossConfig::bursts(0.2, 2.0)).with_schedule(
                 Schedule::every(ms(90), vec![change(20, Setting::Rate(mbit(1))), change(50, Setting::Rate(mbit(9)))]))
         };

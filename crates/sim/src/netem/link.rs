@@ -9,6 +9,9 @@ use crate::link::{Change, Jitter, LinkConfig, LossPoint, Schedule, Setting};
 use crate::queue::Limit;
 use anabranch_base::Duration;
 
+/// A link layer repeats a frame a few times: 802.11 four or seven times.
+const MOST_REPEATS: u32 = 255;
+
 /// Packets held by default, as with netem.
 const LIMIT: Limit = Limit::packets(1000);
 
@@ -186,7 +189,7 @@ impl<'g> LinkReader<'g> {
                     self.links.later.push((self.time.unwrap_or_default(), Later::Guest));
                 }
             }
-            "order" | "loss-at" | "overhead" | "queue" => self.fixed_word(direction, bare, words)?,
+            "order" | "loss-at" | "arq" | "overhead" | "queue" => self.fixed_word(direction, bare, words)?,
             _ => self.setting(direction, bare, &word, words)?,
         }
         Ok(())
@@ -236,6 +239,12 @@ impl<'g> LinkReader<'g> {
             ("loss-at", "wire") => self.drafts(direction).for_each(|d| d.config.loss_point = LossPoint::Wire),
             ("loss-at", "entry") => self.drafts(direction).for_each(|d| d.config.loss_point = LossPoint::Entry),
             ("loss-at", _) => return Err(wrong("`wire` or `entry`")),
+            ("arq", value) => {
+                let times = if value == "none" { Some(0) } else { value.parse().ok().filter(|n| *n <= MOST_REPEATS) };
+                let what = || format!("a number of repetitions from 0 to {MOST_REPEATS}");
+                let times = times.ok_or_else(|| ValueError::needs(what(), value).of(word))?;
+                self.drafts(direction).for_each(|d| d.config.repeats = times);
+            }
             _ => {
                 let bytes = units::count(value, "bytes").ok().and_then(|n| n.try_into().ok());
                 let bytes = bytes.ok_or_else(|| ValueError::needs("a whole number of bytes", value).of(word))?;

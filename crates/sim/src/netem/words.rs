@@ -12,6 +12,7 @@ pub const LINK_WORDS: &[&str] = &[
     "order",
     "loss",
     "loss-at",
+    "arq",
     "limit",
     "limit-bytes",
     "queue",

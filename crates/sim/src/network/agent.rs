@@ -1,7 +1,9 @@
 //! Agents on hosts: a transport, a source, a sink.
 
 use super::packet::Parcel;
-use super::{Address, AgentId, Packet};
+use super::routes::Routes;
+use super::{Address, AgentId, Line, Packet};
+use crate::link::{FrameReports, Frames};
 use anabranch_base::Instant;
 use core::any::Any;
 
@@ -28,6 +30,13 @@ pub struct Context<'a, X> {
     pub(super) id: AgentId,
     pub(super) out: &'a mut Vec<Parcel<X>>,
     pub(super) spare: &'a mut Vec<Parcel<X>>,
+    pub(super) beneath: Beneath<'a, X>,
+}
+
+/// The link layer beneath a host.
+pub(super) struct Beneath<'a, X> {
+    pub links: &'a mut [Line<X>],
+    pub routes: &'a Routes,
 }
 
 impl<X> Context<'_, X> {
@@ -45,6 +54,16 @@ impl<X> Context<'_, X> {
     #[inline(always)]
     pub fn send(&mut self, packet: Packet<X>) {
         self.out.push(Parcel::of(packet, self.spare));
+    }
+}
+
+impl<X: Clone + Send + 'static> Context<'_, X> {
+    /// What the link layer says of the link that leaves from `address`, as a driver would: what kind of link it is, and
+    /// its frames by now.
+    pub fn frames(&mut self, address: Address) -> Option<(FrameReports, Frames)> {
+        let link = &mut self.beneath.links.get_mut(self.beneath.routes.first(address)?.0 as usize)?.link;
+        link.advance(self.now);
+        Some((link.config().frames, link.frames()))
     }
 }
 

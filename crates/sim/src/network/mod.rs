@@ -404,7 +404,9 @@ impl<X: Clone + Send + 'static> Network<X> {
     #[inline]
     fn call(&mut self, id: AgentId, f: impl FnOnce(&mut dyn Agent<X>, &mut Context<'_, X>)) {
         let Some(slot) = self.agents.get_mut(id.0 as usize) else { return };
-        f(slot.agent.as_mut(), &mut Context { now: self.now, id, out: &mut self.out, spare: &mut self.spare });
+        let (links, routes) = (&mut self.links, &self.routes);
+        let beneath = agent::Beneath { links, routes };
+        f(slot.agent.as_mut(), &mut Context { now: self.now, id, out: &mut self.out, spare: &mut self.spare, beneath });
         let next = slot.agent.next_timeout().map(|t| t.max(self.now));
         if let Some(next) = next.filter(|t| *t < slot.wake) {
             slot.wake = next;

@@ -15,6 +15,7 @@ mod bulk;
 mod cbr;
 mod mix;
 mod pareto_on_off;
+mod redraw;
 mod sizes;
 mod thin;
 mod vbr;
@@ -23,8 +24,9 @@ mod web;
 
 pub use bulk::Bulk;
 pub use cbr::Cbr;
-pub use mix::Mix;
+pub use mix::{Mix, MixPart};
 pub use pareto_on_off::ParetoOnOff;
+pub use redraw::Redraw;
 pub use sizes::Sizes;
 pub use thin::{Gaps, Thin, ThinApp};
 pub use vbr::Vbr;
@@ -118,7 +120,7 @@ pub enum TrafficConfig {
 
 impl TrafficConfig {
     /// The generator. Random numbers come from the stream `{name}.traffic` of `seed`; a mix draws the
-    /// transports from `{name}.transport`.
+    /// transports from `{name}.transport`, and means that are drawn again come from `{name}.mean`.
     pub fn build(&self, seed: u64, name: &str) -> Box<dyn Source> {
         let stream = |of: &str| RandomStream::named(seed, &format!("{name}.{of}"));
         let random = || stream("traffic");
@@ -129,8 +131,8 @@ impl TrafficConfig {
             TrafficConfig::Bulk(c) => Box::new(bulk::Source::new(*c)),
             TrafficConfig::Cbr(c) => Box::new(cbr::Source::new(*c)),
             TrafficConfig::Vbr(c) => Box::new(vbr::Source::new(*c, random())),
-            TrafficConfig::ParetoOnOff(c) => Box::new(pareto_on_off::Source::new(c.clone(), random())),
-            TrafficConfig::Mix(c) => Box::new(mix::Source::new(c.clone(), random(), stream("transport"))),
+            TrafficConfig::ParetoOnOff(c) => Box::new(pareto_on_off::Source::new(c.clone(), random(), stream("mean"))),
+            TrafficConfig::Mix(c) => Box::new(mix::Source::new(c.clone(), seed, c.source.as_deref().unwrap_or(name))),
             TrafficConfig::Web(c) => Box::new(web::Source::new(*c, random())),
             TrafficConfig::Thin(c) => Box::new(thin::Source::new(c.clone(), random())),
             TrafficConfig::Video(c) => Box::new(video::Source::new(*c, random())),

@@ -1,6 +1,7 @@
 //! Bursts and silences of heavy-tailed length; many such sources together are self-similar
 //! (Willinger et al. 1997).
 
+use super::redraw::{Means, Redraw};
 use super::{Emission, Sizes, packet};
 use crate::draw::pareto;
 use anabranch_base::{Duration, Instant, RandomStream, Rate};
@@ -20,19 +21,29 @@ pub struct ParetoOnOff {
     pub mean_off: Duration,
     /// Shape of both, above 1; up to 2 the variance is infinite.
     pub shape: f64,
+    /// A mean rate that is drawn again and again, in place of `peak`: the peak follows it.
+    pub redraw: Option<Redraw>,
 }
 
 impl ParetoOnOff {
     /// Bursts and silences of half a second on average with shape 1.5, as the cross traffic of Xu et al. 2014 §VII.A.
     pub const fn half_and_half(peak: Rate, sizes: Sizes) -> Self {
         let half = Duration::from_millis(500);
-        ParetoOnOff { peak, sizes, mean_on: half, mean_off: half, shape: 1.5 }
+        ParetoOnOff { peak, sizes, mean_on: half, mean_off: half, shape: 1.5, redraw: None }
+    }
+
+    /// Peak rate over mean rate.
+    fn peak_over_mean(&self) -> f64 {
+        let (on, off) = (self.mean_on.as_secs_f64(), self.mean_off.as_secs_f64());
+        (on + off) / on
     }
 
     pub(super) fn check(&self) -> Result<(), &'static str> {
         self.sizes.check()?;
-        if self.peak == Rate::ZERO {
-            return Err("an on/off source needs a peak rate above zero");
+        match &self.redraw {
+            Some(redraw) => redraw.check()?,
+            None if self.peak == Rate::ZERO => return Err("an on/off source needs a peak rate above zero"),
+            None => {}
         }
         if self.mean_on.is_zero() || self.mean_off.is_zero() {
             return Err("mean lengths of bursts and silences must be longer than zero");
@@ -50,11 +61,17 @@ pub(super) struct Source {
     /// When the next packet leaves, if the burst lasts that long.
     next: Option<Instant>,
     off_at: Instant,
+    means: Option<Means>,
+    /// Bytes of the packet before, which the next one waits for.
+    before: u64,
 }
 
 impl Source {
-    pub(super) fn new(config: ParetoOnOff, random: RandomStream) -> Self {
-        Source { config, random, next: None, off_at: Instant::ZERO }
+    /// `means` gives the numbers of the means, where they are drawn again.
+    pub(super) fn new(config: ParetoOnOff, random: RandomStream, means: RandomStream) -> Self {
+        let factor = config.peak_over_mean();
+        let means = config.redraw.map(|redraw| Means::new(redraw, means, factor));
+        Source { config, random, next: None, off_at: Instant::ZERO, means, before: 0 }
     }
 
     /// A Pareto time with this mean: its least is `mean (shape - 1) / shape`.
@@ -74,8 +91,50 @@ impl Source {
     }
 }
 
+impl Source {
+    /// The next packet's time where the mean is drawn again: when the bytes of the one before have passed at the peak
+    /// rates of the times in which the source was on.
+    fn next_of_means(&mut self, now: Instant) -> Option<Instant> {
+        let mut means = self.means.take()?;
+        let mut at = match self.next {
+            Some(at) => at,
+            None => {
+                means.draw(now);
+                self.start(now)
+            }
+        };
+        let mut left = u128::from(self.before) * 1_000_000_000;
+        while at < Instant::FAR {
+            means.go_on(at);
+            let piece = self.off_at.min(means.until).since(at).as_nanos();
+            let passes = u128::from(means.peak) * u128::from(piece);
+            // What is to leave as a burst ends leaves with the next one.
+            if left < passes {
+                at += Duration::from_nanos(left.div_ceil(u128::from(means.peak)) as u64);
+                break;
+            }
+            left -= passes;
+            at += Duration::from_nanos(piece);
+            if at >= self.off_at {
+                let silence = self.time(self.config.mean_off);
+                at += silence;
+                self.off_at = self.off_at + silence + self.time(self.config.mean_on);
+            }
+        }
+        self.means = Some(means);
+        self.next = Some(at);
+        (at < Instant::FAR).then_some(at)
+    }
+}
+
 impl super::Source for Source {
     fn next(&mut self, now: Instant) -> Option<Emission> {
+        if self.means.is_some() {
+            let at = self.next_of_means(now)?;
+            let size = u64::from(self.config.sizes.draw(&mut self.random));
+            self.before = size;
+            return Some(packet(at, size));
+        }
         let mut at = match self.next {
             Some(at) => at,
             None => self.start(now),
@@ -117,6 +176,23 @@ mod tests {
         assert!(silences > 100, "{silences}");
     }
 
+    /// A mean that never changes makes what its peak does, but for a nanosecond here and there.
+    #[test]
+    fn one_mean_is_one_peak() {
+        let plain =
+            ParetoOnOff::half_and_half(Rate::from_bits_per_sec(800_000), Sizes::Uniform { min: 40, max: 1_500 });
+        let rate = Rate::from_bits_per_sec(400_000);
+        let redraw = Some(Redraw { from: rate, to: rate, every: Duration::from_millis(700) });
+        let mut sources =
+            [plain.clone(), ParetoOnOff { redraw, ..plain }].map(|c| TrafficConfig::ParetoOnOff(c).build(3, "on-off"));
+        for n in 0..20_000u64 {
+            let [a, b] = sources.each_mut().map(|s| s.next(Instant::ZERO).unwrap());
+            assert_eq!(a.size, b.size);
+            let apart = a.at.since(b.at).max(b.at.since(a.at));
+            assert!(apart <= Duration::from_nanos(2 * (n + 1)), "packet {n}: {:?} and {:?}", a.at, b.at);
+        }
+    }
+
     #[test]
     fn nonsense_is_named() {
         let good = ParetoOnOff::half_and_half(Rate::from_bytes_per_sec(9), Sizes::Fixed(1));
@@ -128,6 +204,15 @@ mod tests {
         assert_eq!(good.check(), Ok(()));
         assert!(bad(ParetoOnOff { shape: 1.0, ..good.clone() }));
         assert!(bad(ParetoOnOff { mean_on: Duration::ZERO, ..good.clone() }));
-        assert!(bad(ParetoOnOff { peak: Rate::ZERO, ..good }));
+        assert!(bad(ParetoOnOff { peak: Rate::ZERO, ..good.clone() }));
+        let rate = Rate::from_bytes_per_sec;
+        let redraw = |from, to, every| {
+            let redraw = Some(Redraw { from: rate(from), to: rate(to), every: Duration::from_micros(every) });
+            ParetoOnOff { redraw, ..good.clone() }
+        };
+        assert_eq!(redraw(0, 125, 1_000).check(), Ok(()));
+        for (from, to, every) in [(0, 124, 1_000), (0, 125, 999), (126, 125, 1_000)] {
+            assert!(bad(redraw(from, to, every)), "{from} {to} {every}");
+        }
     }
 }

@@ -11,6 +11,7 @@ mod jitter;
 mod losses;
 mod ns2;
 mod queues;
+mod repeats;
 mod stats;
 mod thin;
 mod traffic;

@@ -2,7 +2,7 @@
 
 use crate::stats::{agrees, parts, stretches};
 use anabranch_base::{Duration, Instant, Rate};
-use anabranch_sim::traffic::{Emission, FrameClass, Kind, ParetoOnOff, Sizes, TrafficConfig, Video, Web};
+use anabranch_sim::traffic::{Emission, FrameClass, Kind, ParetoOnOff, Redraw, Sizes, TrafficConfig, Video, Web};
 
 fn emissions(config: &TrafficConfig, seed: u64) -> impl Iterator<Item = Emission> {
     let mut source = config.build(seed, "source");
@@ -104,4 +104,43 @@ fn video_rate_and_sizes() {
         let sizes: Vec<f64> = all.iter().filter(of).map(|e| e.size as f64).collect();
         agrees(&format!("{class:?} frames"), &stretches(&sizes), Video::STANDARD.mean_size(class), 0.01);
     }
+}
+
+/// A mean that is drawn evenly between two rates again and again: the bytes of whole periods have the mean (a + b) / 2
+/// and the variance (b - a)^2 / 12 of the draws, beside what bursts and silences add. These are short here and of little
+/// variance, so that a period is long against them. Fails if a mean holds for another time, if the first is drawn from
+/// elsewhere, or if a packet that a period cuts keeps the old rate.
+#[test]
+fn means_drawn_again_and_again() {
+    let (from, to, every) = (20_000u64, 180_000u64, Duration::from_secs(4));
+    let rate = Rate::from_bytes_per_sec;
+    let short = Duration::from_millis(2);
+    let redraw = Some(Redraw { from: rate(from), to: rate(to), every });
+    let config = ParetoOnOff { mean_on: short, mean_off: short, shape: 6.0, redraw, ..on_off(6.0) };
+    let config = TrafficConfig::ParetoOnOff(config);
+    const PERIODS: usize = 200;
+    let runs: Vec<Vec<f64>> = (0..40)
+        .map(|seed| {
+            let end = Instant::ZERO + every * PERIODS as u64;
+            let mut rates = vec![0.0; PERIODS];
+            for e in emissions(&config, seed).take_while(|e| e.at < end) {
+                rates[(e.at.as_nanos() / every.as_nanos()) as usize] += e.size as f64 / every.as_secs_f64();
+            }
+            rates
+        })
+        .collect();
+    let mean = |of: &dyn Fn(&[f64]) -> f64| parts(|seed| of(&runs[seed as usize]));
+    agrees("mean rate", &mean(&|r| r.iter().sum::<f64>() / r.len() as f64), 100_000.0, 0.03);
+    let spread = |r: &[f64]| {
+        let mean = r.iter().sum::<f64>() / r.len() as f64;
+        r.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / (r.len() - 1) as f64
+    };
+    agrees("variance over periods", &mean(&|r| spread(r)), 160_000.0f64.powi(2) / 12.0, 0.06);
+    // Means of periods that follow each other have nothing to do with each other: half of the square of the difference
+    // is the variance again.
+    let steps =
+        |r: &[f64]| r.windows(2).map(|w| (w[1] - w[0]) * (w[1] - w[0]) / 2.0).sum::<f64>() / (r.len() - 1) as f64;
+    agrees("steps", &mean(&|r| steps(r)), 160_000.0f64.powi(2) / 12.0, 0.06);
+    let within = |r: &f64| (from as f64 * 0.9..to as f64 * 1.1).contains(r);
+    assert!(runs.iter().flatten().all(within));
 }
