@@ -28,6 +28,7 @@
 //! assert_eq!((number, symbol), (41, &b"three"[..]));
 //! ```
 
+mod block;
 mod combiner;
 mod decoder;
 pub mod gf256;
@@ -35,5 +36,6 @@ pub mod hamming;
 mod row;
 mod sources;
 
+pub use block::Block;
 pub use combiner::{Code, Combiner};
 pub use decoder::{Decoder, Limits, Outcome, Repair};

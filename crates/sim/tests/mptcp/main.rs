@@ -1,6 +1,7 @@
 //! Multipath TCP as a whole: what it delivers over bad networks, how its windows share links, and what it costs.
 
 mod allocations;
+mod coded;
 mod delivery;
 mod receive_buffer;
 mod sharing;

@@ -23,6 +23,9 @@ pub struct Assembly {
     in_order: u64,
     /// From `next` on: bytes and value of what is there.
     places: VecDeque<Option<(u32, u16)>>,
+    /// The latest that were in order, of which sums may still be: so many at most.
+    past: VecDeque<(u32, u16)>,
+    keeps: usize,
     held: u64,
     most_held: u64,
     end: Option<u64>,
@@ -32,8 +35,36 @@ pub struct Assembly {
 impl Assembly {
     /// Nothing has come.
     pub fn new(buffer: u64) -> Self {
-        let digest = 0;
-        Assembly { buffer, next: 1, in_order: 0, places: VecDeque::new(), held: 0, most_held: 0, end: None, digest }
+        Assembly {
+            buffer,
+            next: 1,
+            in_order: 0,
+            places: VecDeque::new(),
+            past: VecDeque::new(),
+            keeps: 0,
+            held: 0,
+            most_held: 0,
+            end: None,
+            digest: 0,
+        }
+    }
+
+    /// Keeps so many of those that were in order.
+    pub(super) fn keeping(self, keeps: usize) -> Self {
+        Assembly { keeps, ..self }
+    }
+
+    /// Bytes and content of a segment that is there, if that is still known.
+    pub(super) fn value(&self, number: u64) -> Option<(u32, u16)> {
+        match number.checked_sub(self.next) {
+            Some(place) => *self.places.get(place as usize)?,
+            None => self.past.iter().rev().nth((self.next - 1 - number) as usize).copied(),
+        }
+    }
+
+    /// The data end with this segment.
+    pub(super) fn ends_with(&mut self, number: u64) {
+        self.end = Some(number + 1);
     }
 
     /// Takes a segment; says whether it is new.
@@ -60,6 +91,12 @@ impl Assembly {
             self.held -= u64::from(bytes);
             self.in_order += u64::from(bytes);
             self.digest = folded(self.digest, value);
+            if self.keeps > 0 {
+                if self.past.len() >= self.keeps {
+                    self.past.pop_front();
+                }
+                self.past.push_back((bytes, value));
+            }
         }
         true
     }

@@ -1,6 +1,6 @@
 //! How a Multipath TCP behaves.
 
-use super::Coupling;
+use super::{Coupling, MOST_SYMBOLS};
 use crate::transport::tcp::{Congestion, Recovery, SackRule, TcpConfig};
 
 /// Which subflow a segment leaves on.
@@ -25,6 +25,46 @@ impl Scheduler {
     }
 }
 
+/// What packets carry.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Coding {
+    /// The data as they are.
+    Plain,
+    /// A reconstruction of FMTCP (Cui et al. 2015).
+    Fmtcp(FmtcpConfig),
+    /// A reconstruction of NC-MPTCP (Li et al. 2012).
+    Nc(NcConfig),
+}
+
+/// How FMTCP, as reconstructed, behaves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FmtcpConfig {
+    /// Bytes of a symbol.
+    pub symbol: u32,
+    /// Symbols of a block.
+    pub block: u16,
+    /// Sums beyond the size of a block that are expected to arrive: one block in `2^margin` is not solved then.
+    pub margin: u16,
+}
+
+impl FmtcpConfig {
+    /// Blocks of 64 symbols of 160 bytes, nine of which fit a segment of 1448 bytes; one in a thousand is not solved at
+    /// once. Ours.
+    pub const DEFAULT: Self = FmtcpConfig { symbol: 160, block: 64, margin: 10 };
+}
+
+/// How NC-MPTCP, as reconstructed, behaves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NcConfig {
+    /// Segments of a generation.
+    pub generation: u16,
+}
+
+impl NcConfig {
+    /// Generations of 32 segments. Ours.
+    pub const DEFAULT: Self = NcConfig { generation: 32 };
+}
+
 /// How a Multipath TCP behaves.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct MptcpConfig {
@@ -40,14 +80,19 @@ pub struct MptcpConfig {
     pub opportunistic: bool,
     /// It also halves the window of the slow one that does.
     pub penalise: bool,
+    /// What packets carry.
+    pub coding: Coding,
 }
+
+/// Segments or symbols of a block at most.
+const MOST_SOURCES: u16 = 255;
 
 /// Bytes of the DSS option with numbers of four bytes and a checksum (RFC 8684 §3.3).
 pub const DSS: u32 = 20;
 
 impl MptcpConfig {
-    /// LIA over the shortest round trip with opportunistic retransmission and penalisation, as Linux had it from version
-    /// 0.88 of its MPTCP (2013) on; subflows with SACK as the RFCs have it; a receive buffer of 256 KiB.
+    /// LIA over the shortest round trip with opportunistic retransmission and penalisation, as the MPTCP for
+    /// Linux of those years had it; subflows with SACK as the RFCs have it; a receive buffer of 256 KiB.
     /// Segments are shorter than TCP's by the 20 bytes of the option that says where their data belong.
     pub const fn rfc() -> Self {
         let tcp = TcpConfig::rfc(Recovery::Sack(SackRule::Rfc6675));
@@ -58,6 +103,7 @@ impl MptcpConfig {
             receive_buffer: 256 << 10,
             opportunistic: true,
             penalise: true,
+            coding: Coding::Plain,
         }
     }
 
@@ -78,6 +124,23 @@ impl MptcpConfig {
         }
         if self.receive_buffer < self.tcp.segment as u64 {
             return Err("the receive buffer has to hold a segment");
+        }
+        match self.coding {
+            Coding::Plain => {}
+            Coding::Fmtcp(f) => {
+                let sums = self.tcp.segment.saturating_sub(8) / if f.symbol == 0 { 1 } else { f.symbol };
+                if f.symbol == 0 || sums == 0 || sums > MOST_SYMBOLS as u32 {
+                    return Err("one to sixteen symbols have to fit a segment, beside eight bytes");
+                }
+                if f.block == 0 || f.block > MOST_SOURCES || f.margin > MOST_SOURCES {
+                    return Err("a block has 1 to 255 symbols, and a margin of 255 at most");
+                }
+            }
+            Coding::Nc(n) => {
+                if n.generation == 0 || n.generation > MOST_SOURCES {
+                    return Err("a generation has 1 to 255 segments");
+                }
+            }
         }
         Ok(())
     }

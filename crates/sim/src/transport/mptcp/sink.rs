@@ -1,6 +1,7 @@
 //! The receiving end of Multipath TCP on a host.
 
-use super::{Assembly, MptcpAck, MptcpConfig, MptcpData, MptcpParcel, MptcpSegment, Unit};
+use super::coded::Decoding;
+use super::{Assembly, Coding, Content, MptcpAck, MptcpConfig, MptcpData, MptcpParcel, MptcpSegment, Ranks, Unit};
 use crate::network::{Address, Agent, Body, Context, Packet, Peer};
 use crate::transport::FlowCounters;
 use crate::transport::tcp::Receiver;
@@ -11,6 +12,8 @@ pub struct MptcpSink {
     config: MptcpConfig,
     flows: Vec<Flow>,
     assembly: Assembly,
+    /// Of a coded transport.
+    decoding: Option<Box<Decoding>>,
     counters: FlowCounters,
     /// What came for the first time with the latest packet.
     arrived: Vec<Unit>,
@@ -29,8 +32,14 @@ const MOST_FLOWS: usize = 64;
 impl MptcpSink {
     /// Receives what a source of the same configuration sends.
     pub fn new(config: MptcpConfig) -> Self {
-        let (assembly, counters) = (Assembly::new(config.receive_buffer), FlowCounters::default());
-        MptcpSink { config, flows: Vec::new(), assembly, counters, arrived: Vec::new() }
+        let assembly = Assembly::new(config.receive_buffer);
+        let (assembly, decoding) = match config.coding {
+            Coding::Plain => (assembly, None),
+            Coding::Fmtcp(f) => (assembly, Some(Decoding::new(f.block, false))),
+            Coding::Nc(n) => (assembly.keeping(usize::from(n.generation)), Some(Decoding::new(n.generation, true))),
+        };
+        let (counters, decoding) = (FlowCounters::default(), decoding.map(Box::new));
+        MptcpSink { config, flows: Vec::new(), assembly, decoding, counters, arrived: Vec::new() }
     }
 
     /// Bytes delivered in order.
@@ -53,6 +62,20 @@ impl MptcpSink {
         self.flows.iter().map(|f| &f.receiver)
     }
 
+    /// Sums that came, and those of them that said something new.
+    pub fn sums(&self) -> (u64, u64) {
+        self.decoding.as_ref().map_or((0, 0), |d| (d.came, d.useful))
+    }
+
+    /// Bytes that wait for others: segments that are not in order, and sums that are not solved.
+    pub fn held(&self) -> u64 {
+        let of_sum = match self.config.coding {
+            Coding::Fmtcp(f) => f.symbol,
+            _ => self.config.tcp.segment,
+        };
+        self.assembly.held() + self.decoding.as_ref().map_or(0, |d| d.waiting() * u64::from(of_sum))
+    }
+
     /// What came for the first time with the latest packet.
     pub fn arrived(&self) -> &[Unit] {
         &self.arrived
@@ -60,13 +83,25 @@ impl MptcpSink {
 
     /// Takes what a packet carries; says whether it filled a hole in the data.
     fn take(&mut self, now: Instant, data: &MptcpData) -> bool {
-        let (segment, c) = (&data.segment, &data.content);
+        let segment = &data.segment;
         let before = self.assembly.delivered();
-        let new = self.assembly.take(c.number, segment.bytes, c.value, c.last);
+        let new = match &data.content {
+            Content::Nothing => return false,
+            Content::Plain(c) => {
+                let new = self.assembly.take(c.number, segment.bytes, c.value, c.last);
+                let unit = Unit { number: c.number, bytes: segment.bytes, sent: segment.sent };
+                self.arrived.extend(new.then_some(unit));
+                if let Some(decoding) = self.decoding.as_deref_mut().filter(|_| new) {
+                    decoding.original(&unit, c.value, &mut self.assembly, &mut self.arrived);
+                }
+                new
+            }
+            Content::Coded(c) => match &mut self.decoding {
+                Some(decoding) => decoding.take(c, segment.sent, &mut self.assembly, &mut self.arrived),
+                None => false,
+            },
+        };
         self.counters.count(now, segment.sent, segment.bytes, !new);
-        if new {
-            self.arrived.push(Unit { number: c.number, bytes: segment.bytes, sent: segment.sent });
-        }
         self.assembly.delivered() - before > u64::from(segment.bytes)
     }
 
@@ -74,7 +109,8 @@ impl MptcpSink {
         let Some((f, (source, peer))) = self.flows.get(flow).and_then(|f| Some((f, f.back?))) else { return };
         let segment = f.receiver.acknowledgement(flow as u32);
         let size = self.config.tcp.header + 8 * segment.block_count();
-        let ack = MptcpAck { segment, next: self.assembly.next(), edge: self.assembly.edge() };
+        let ranks = self.decoding.as_ref().map_or(Ranks::default(), |d| d.ranks());
+        let ack = MptcpAck { segment, next: self.assembly.next(), edge: self.assembly.edge(), ranks };
         cx.send(Packet::new(source, peer, size, Body::Mptcp(MptcpParcel::of(MptcpSegment::Ack(ack)))));
     }
 }

@@ -1,8 +1,9 @@
 //! The sending end of Multipath TCP on a host.
 
 use super::coupling::{Verdict, View};
+use super::filling::Filling;
 use super::scheduler::Turns;
-use super::stream::{Offer, Stream};
+use super::stream::Offer;
 use super::subflow::Subflow;
 use super::{MptcpConfig, MptcpCounters, MptcpSegment, Scheduler};
 use crate::network::{Address, Agent, Body, Context, Packet, Peer};
@@ -12,15 +13,45 @@ use anabranch_base::{Duration, Instant, RandomStream};
 /// Called with the number of a subflow and its sender after each of its steps.
 pub type MptcpWatch = Box<dyn FnMut(Instant, usize, &Sender)>;
 
+/// What a coder sees of a subflow. Times are in seconds, windows in segments.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PathView {
+    pub rtt: f64,
+    pub rto: f64,
+    pub window: f64,
+    pub in_flight: u64,
+    /// It may take something new.
+    pub usable: bool,
+}
+
+impl PathView {
+    fn of(subflow: &Subflow) -> Self {
+        let s = &subflow.sender;
+        PathView {
+            rtt: s.srtt().map_or(f64::from(u32::MAX), |d| d.as_secs_f64()),
+            rto: s.rto().as_secs_f64(),
+            window: s.cwnd(),
+            in_flight: s.in_flight(),
+            usable: subflow.takes(),
+        }
+    }
+
+    /// Has its window room?
+    pub fn has_room(&self) -> bool {
+        (self.in_flight as f64) < self.window.floor()
+    }
+}
+
 /// Sends one connection to a [`MptcpSink`].
 pub struct MptcpSource {
     config: MptcpConfig,
     subflows: Vec<Subflow>,
-    stream: Stream,
+    filling: Filling,
     turns: Turns,
     /// What a subflow's sender wants to send, kept for the next time.
     out: Vec<DataSegment>,
     views: Vec<View>,
+    paths: Vec<PathView>,
     /// When the application has more.
     wake: Instant,
     watch: Option<MptcpWatch>,
@@ -38,10 +69,11 @@ impl MptcpSource {
         MptcpSource {
             config,
             subflows: paths.iter().take(64).enumerate().map(&mut one).collect(),
-            stream: Stream::new(supply, &config),
+            filling: Filling::new(supply, &config, paths.len().min(64)),
             turns: Turns::default(),
             out: Vec::new(),
             views: Vec::new(),
+            paths: Vec::new(),
             wake: Instant::FAR,
             watch: None,
         }
@@ -59,7 +91,7 @@ impl MptcpSource {
 
     /// What it did beyond what its subflows count.
     pub fn counters(&self) -> MptcpCounters {
-        self.stream.counters
+        self.filling.counters()
     }
 
     /// What the senders of all subflows did.
@@ -69,12 +101,12 @@ impl MptcpSource {
 
     /// When the last segment of the connection was acknowledged.
     pub fn done(&self) -> Option<Instant> {
-        self.stream.done()
+        self.filling.done()
     }
 
     /// The first segment of the connection that is not acknowledged, and the next to leave.
     pub fn span(&self) -> (u64, u64) {
-        self.stream.span()
+        self.filling.span()
     }
 
     /// One step of a subflow's sender, and what it sends.
@@ -88,9 +120,8 @@ impl MptcpSource {
         let out = &mut self.out;
         step(&mut subflow.sender, &mut |segment| out.push(segment));
         for segment in self.out.drain(..) {
-            let number = subflow.carries(segment.number).unwrap_or(0);
-            let (content, first) = self.stream.content(number);
-            subflow.send(cx, DataSegment { sent: first.unwrap_or(segment.sent), ..segment }, content);
+            let (segment, content) = self.filling.fill(cx.now(), on, segment, subflow);
+            subflow.send(cx, segment, content);
         }
         subflow.forget_acknowledged();
         subflow.note_losses();
@@ -142,7 +173,7 @@ impl MptcpSource {
             let many = self.turns.order(scheduler, &self.subflows);
             for place in 0..many {
                 let Some(on) = self.turns.at(place) else { break };
-                while let Some(offer) = self.stream.offer(now, on) {
+                while let Some(offer) = self.offer(now, on) {
                     if !self.try_on(cx, on, offer) {
                         break;
                     }
@@ -154,7 +185,16 @@ impl MptcpSource {
             }
             break;
         }
-        self.wake = self.stream.next_at().filter(|at| *at > now).unwrap_or(Instant::FAR);
+        self.wake = self.filling.next_at().filter(|at| *at > now).unwrap_or(Instant::FAR);
+    }
+
+    /// What subflow `on` would send.
+    fn offer(&mut self, now: Instant, on: usize) -> Option<Offer> {
+        self.paths.clear();
+        if self.filling.plain().is_none() {
+            self.paths.extend(self.subflows.iter().map(PathView::of));
+        }
+        self.filling.offer(now, on, &self.paths)
     }
 
     /// Offers a segment to subflow `on`; says whether it has left.
@@ -167,7 +207,7 @@ impl MptcpSource {
         subflow.sender.resume(now, &mut |segment| out.push(segment));
         let left = subflow.sender.next_new() > before;
         if left {
-            self.stream.left(now, on, offer);
+            self.filling.left(now, on, offer);
             self.turns.took(self.config.scheduler, on);
         } else {
             subflow.take_back();
@@ -178,14 +218,16 @@ impl MptcpSource {
 
     /// The receive window has no room and subflow `on` may have: what holds the window up leaves on it too, where the one
     /// that carries it is much slower, and that one's window is halved, at most once in a round trip of `on`. The bounds,
-    /// four round trips or a window of four, are Linux's (MPTCP 0.88 and later).
+    /// four round trips or a window of four, are those of the MPTCP for Linux of those years.
     fn optimise<X>(&mut self, cx: &mut Context<'_, X>, on: usize) {
         let now = cx.now();
-        let Some((offer, slow)) = self.stream.holds_up(on) else { return };
+        let Some((offer, slow)) = self.filling.plain().and_then(|s| s.holds_up(on)) else { return };
         let (Some(fast), Some(other)) = (self.subflows.get(on), self.subflows.get(slow)) else { return };
         let (rtt, theirs) = (fast.rtt(), other.rtt());
         if self.config.penalise && rtt < theirs && fast.penalised + rtt <= now && other.sender.is_plain() {
-            self.stream.counters.penalties += 1;
+            if let Some(stream) = self.filling.plain() {
+                stream.counters.penalties += 1;
+            }
             if let Some(other) = self.subflows.get_mut(slow) {
                 other.sender.halve();
             }
@@ -194,7 +236,8 @@ impl MptcpSource {
             }
         }
         let much = self.subflows.get(slow).is_some_and(|s| s.sender.cwnd() <= 4.0 || rtt * 4 < theirs);
-        if self.config.opportunistic && much && !self.stream.was_on(offer.number, on) {
+        let carried = self.filling.plain().is_none_or(|s| s.was_on(offer.number, on));
+        if self.config.opportunistic && much && !carried {
             self.try_on(cx, on, offer);
         }
     }
@@ -203,7 +246,7 @@ impl MptcpSource {
 impl<X: 'static> Agent<X> for MptcpSource {
     fn start(&mut self, cx: &mut Context<'_, X>) {
         let now = cx.now();
-        self.stream.begin(now);
+        self.filling.begin(now);
         if let Some(first) = self.subflows.first_mut() {
             first.joined = true;
         }
@@ -215,7 +258,7 @@ impl<X: 'static> Agent<X> for MptcpSource {
         let Some(MptcpSegment::Ack(ack)) = parcel.segment() else { return };
         let (ack, now) = (*ack, cx.now());
         let on = ack.segment.flow as usize;
-        self.stream.acknowledged(now, ack.next, ack.edge);
+        self.filling.acknowledged(now, on, &ack);
         self.couple(on);
         self.step(cx, on, |sender, mut out| sender.acknowledge(now, &ack.segment, &mut out));
         self.join(cx);
@@ -235,7 +278,7 @@ impl<X: 'static> Agent<X> for MptcpSource {
             if let Some(subflow) = self.subflows.get(on)
                 && subflow.sender.counters().timeouts > before
             {
-                self.stream.timed_out(subflow.outstanding(), on);
+                self.filling.timed_out(on, subflow);
             }
         }
         self.push(cx);

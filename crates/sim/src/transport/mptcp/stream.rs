@@ -1,6 +1,6 @@
 //! The connection's data at the sender: what has left, on which subflows, what may leave and what leaves again.
 
-use super::{Content, MptcpConfig, content};
+use super::{MptcpConfig, Plain, content};
 use crate::transport::tcp::{Data, Supply};
 use anabranch_base::Instant;
 use std::collections::VecDeque;
@@ -16,6 +16,8 @@ pub struct MptcpCounters {
     pub penalties: u64,
     /// How often something waited that the receive window had no room for.
     pub window_stops: u64,
+    /// Sums of segments or symbols that left.
+    pub sums: u64,
 }
 
 /// A segment of the connection from the first unacknowledged one on.
@@ -164,9 +166,9 @@ impl Stream {
     }
 
     /// What leaves as segment `number` of the connection, and when it left first.
-    pub fn content(&self, number: u64) -> (Content, Option<Instant>) {
+    pub fn content(&self, number: u64) -> (Plain, Option<Instant>) {
         let last = self.data.is_last(number);
-        (Content { number, value: content(number), last }, self.at(number).map(|s| s.first))
+        (Plain { number, value: content(number), last }, self.at(number).map(|s| s.first))
     }
 
     /// Everything below `next` has come, and bytes up to `edge` may leave.

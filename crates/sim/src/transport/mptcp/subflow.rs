@@ -2,7 +2,7 @@
 
 use super::{Content, MptcpConfig, MptcpData, MptcpParcel, MptcpSegment};
 use crate::network::{Address, Body, Context, Packet, Peer};
-use crate::transport::tcp::{Sender, Supply};
+use crate::transport::tcp::{DataSegment, Sender, Supply};
 use anabranch_base::{Duration, Instant};
 use std::collections::VecDeque;
 
@@ -108,7 +108,7 @@ impl Subflow {
     }
 
     /// Sends a segment.
-    pub fn send<X>(&self, cx: &mut Context<'_, X>, segment: crate::transport::tcp::DataSegment, content: Content) {
+    pub fn send<X>(&self, cx: &mut Context<'_, X>, segment: DataSegment, content: Content) {
         let body = Body::Mptcp(MptcpParcel::of(MptcpSegment::Data(MptcpData { segment, content })));
         cx.send(Packet::new(self.source, self.peer, self.header + segment.bytes, body));
     }
