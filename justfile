@@ -90,6 +90,10 @@ strangers *args:
 fuzz target="all" seconds="600":
     scripts/fuzz.sh {{target}} {{seconds}}
 
+# Bytes of the way back beside a live stream, over calm paths and over paths whose packets overtake each other
+way-back *args:
+    scripts/way-back.sh {{args}}
+
 # Ten scenarios of weather on real sockets, beside the simulator's intervals
 weather-sockets *args:
     scripts/weather-sockets.sh {{args}}

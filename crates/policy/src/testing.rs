@@ -198,6 +198,7 @@ pub(crate) fn received(n: u32) -> crate::acknowledge::ReceiveView {
     crate::acknowledge::ReceiveView {
         now: Instant::from_millis(5),
         packets_since_sack: n,
+        way_back: Ppm(0),
         gap: false,
         gap_left: false,
         duplicates_only: false,

@@ -116,6 +116,10 @@ impl Pauses {
     fn close(self) -> bool {
         self.came * 2 < self.left
     }
+    /// Nothing was there that could have closed them.
+    fn stay(self) -> bool {
+        self.came >= self.left && !self.left.is_zero()
+    }
 }
 
 /// What an acknowledgement says was delivered.
@@ -266,9 +270,12 @@ impl Capacity {
         self.slow_since = None;
     }
 
-    /// Does nothing speak against the estimate being what the path carries?
+    /// Does nothing speak against the estimate being what the path carries? What seemed to leave a queue speaks for it if it
+    /// left as fast as is believed, and the sender's pauses arrived as long as they were.
     pub fn is_sound(&self) -> bool {
-        self.slower.0 == 0 && self.drain.is_none() && self.rate() > Rate::ZERO
+        let as_fast = |d: Rate| d.bytes_per_sec() >= self.best().bytes_per_sec() / 5 * 4;
+        let soundly = self.drain.is_none_or(|d| as_fast(d) && self.pauses.stay());
+        self.slower.0 == 0 && soundly && self.rate() > Rate::ZERO
     }
 
     /// What left the queue between a point in the past and now.

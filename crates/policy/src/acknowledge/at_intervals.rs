@@ -6,16 +6,18 @@
 //! The first packet after an interval is answered at once, so the newest packet of most SACKs has not waited, and round
 //! trips and the rate between two SACKs stay exact. Only when no such packet comes does the last one wait for another
 //! half of an interval. A gap waits for `gap_interval` at most. Without gaps, a SACK waits until `packets` have come,
-//! as it is large beside a few packets, but no longer than `longest`.
+//! as it is large beside a few packets, but no longer than `longest`. Paths whose packets overtake each other leave gaps
+//! at every moment, and SACKs that list them all: once SACKs have had their share of what came, they wait for `dear`.
 //!
 //! Parameters: `interval` ms, least time between two SACKs for data by a path; `gap_interval` ms, the least time while
 //! something is missing; `packets` that are worth a SACK where nothing is: with fewer it leaves `longest` ms after the
-//! last one; `quick` ms from the first DATA in which each packet is answered, while the sender finds out what the paths
-//! carry.
+//! last one; `share` and `gap_share`, bytes of SACKs for a byte of payload without and with gaps, above which one leaves
+//! `dear` ms after the last; `quick` ms from the first DATA in which each packet is answered, while the
+//! sender finds out what the paths carry.
 
 use super::{AckWhen, Acknowledge, ReceiveView};
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
-use anabranch_base::Duration;
+use anabranch_base::{Duration, Ppm};
 
 pub(super) const POLICY: Policy<dyn Acknowledge> = Policy {
     info: PolicyInfo {
@@ -29,6 +31,9 @@ pub(super) const POLICY: Policy<dyn Acknowledge> = Policy {
             ParamInfo::millis("gap_interval", 3, 0, 100, "the same while something is missing"),
             ParamInfo::count("packets", 10, "packets", 1, 1_000, "are worth a SACK where nothing is missing"),
             ParamInfo::millis("longest", 10, 0, 100, "time between two SACKs with fewer"),
+            ParamInfo::number("share", 0.008, "of the payload", 0.0, 1.0, "that SACKs may be where nothing is missing"),
+            ParamInfo::number("gap_share", 0.026, "of the payload", 0.0, 1.0, "that SACKs may be where something is"),
+            ParamInfo::millis("dear", 8, 0, 100, "time between two SACKs once they have had their share"),
             ParamInfo::millis("quick", 2_000, 0, 60_000, "time from the first DATA in which all is answered at once"),
         ],
     },
@@ -40,6 +45,9 @@ struct AtIntervals {
     gap_interval: Duration,
     packets: u64,
     longest: Duration,
+    share: Ppm,
+    gap_share: Ppm,
+    dear: Duration,
     quick: Duration,
 }
 
@@ -50,6 +58,9 @@ impl AtIntervals {
             gap_interval: p.millis("gap_interval"),
             packets: p.count("packets"),
             longest: p.millis("longest"),
+            share: Ppm(p.ppm("share") as u32),
+            gap_share: Ppm(p.ppm("gap_share") as u32),
+            dear: p.millis("dear"),
             quick: p.millis("quick"),
         }
     }
@@ -58,12 +69,13 @@ impl AtIntervals {
 impl Acknowledge for AtIntervals {
     fn decide(&self, v: &ReceiveView) -> AckWhen {
         let quick = v.first_data.is_some_and(|first| v.now.since(first) < self.quick);
-        let (interval, slack) = if v.gap {
-            (self.gap_interval.min(self.interval), Duration::ZERO)
+        let (interval, share, slack) = if v.gap {
+            (self.gap_interval.min(self.interval), self.gap_share, Duration::ZERO)
         } else {
             let few = u64::from(v.packets_since_sack) < self.packets;
-            (if few { self.interval.max(self.longest) } else { self.interval }, self.interval / 2)
+            (if few { self.interval.max(self.longest) } else { self.interval }, self.share, self.interval / 2)
         };
+        let interval = if v.way_back > share { interval.max(self.dear) } else { interval };
         match v.last_sack.map(|at| at + interval).filter(|next| *next > v.now) {
             Some(next) if !v.duplicates_only && !v.immediate && !quick => AckWhen::By(next + slack),
             _ => AckWhen::Now,
@@ -121,6 +133,12 @@ mod tests {
         );
         assert_eq!(p.decide(&ReceiveView { gap: true, ..soon }), AckWhen::By(v.now + Duration::from_millis(3)));
         assert_eq!(p.decide(&ReceiveView { immediate: true, ..soon }), AckWhen::Now);
+        let dear = ReceiveView { way_back: Ppm(10_000), packets_since_sack: 10, ..soon };
+        assert_eq!(p.decide(&dear), AckWhen::By(v.now + Duration::from_millis(10)), "more than their share");
+        let gap = ReceiveView { gap: true, ..dear };
+        assert_eq!(p.decide(&gap), AckWhen::By(v.now + Duration::from_millis(3)), "there they may be more");
+        let gap = ReceiveView { way_back: Ppm(30_000), ..gap };
+        assert_eq!(p.decide(&gap), AckWhen::By(v.now + Duration::from_millis(8)));
         let first = |ms| Some(v.now - Duration::from_millis(ms));
         assert_eq!(
             p.decide(&ReceiveView { first_data: first(1_999), ..soon }),

@@ -2,7 +2,7 @@
 
 use crate::asks::every_policy;
 use crate::registry::Policy;
-use anabranch_base::{Duration, Instant};
+use anabranch_base::{Duration, Instant, Ppm};
 
 /// The receiver's state after a packet with DATA was processed.
 #[derive(Clone, Copy, Debug)]
@@ -11,6 +11,8 @@ pub struct ReceiveView {
     pub now: Instant,
     /// DATA packets since the last SACK, this one included.
     pub packets_since_sack: u32,
+    /// Bytes of SACKs as a share of the payload that came, lately.
+    pub way_back: Ppm,
     /// There is a gap, or this packet closed one.
     pub gap: bool,
     /// There is a gap still.

@@ -187,7 +187,7 @@ pub(super) const PRESETS: &[Preset] = &[
             (Hook::LossTimer, "tail_probe:ack_delay=0,least=15"),
             (Hook::Window, "bbr:gain=1.5,probe=250,ack_interval=10"),
             (Hook::AckCredit, "sack_bytes"),
-            (Hook::Timer, "rfc9260:rto_min=300,resume=1,probe=50"),
+            (Hook::Timer, "rfc9260:rto_min=300,resume=1,probe=50,ask=1"),
             (Hook::StreamScheduler, "frame_importance"),
             (Hook::Abandon, "arrival:whole=1,drain=1"),
             (Hook::Acknowledge, "at_intervals"),

@@ -2,16 +2,18 @@
 //!
 //! Source: RFC 9260 §6.3. SRTT + 4 RTTVAR between floor and ceiling, doubled at every expiry.
 //! Parameters: `rto_min`, `rto_initial`, `rto_max` in ms; and, not of the standard and off, `resume`, which uses a path
-//! at once that answers after an expiry, and `probe`, packets beyond the window while it does not. `by_tsn` takes §6.3.2
-//! R3 by the letter and `one_timed` §6.3.1 C4; without them T3 is for what left first, and whatever was sent once and is
-//! acknowledged gives a sample. `runs_on` is `by_tsn` as Linux has it, where a fast retransmission of the lowest TSN leaves
-//! T3 as it is (§7.2.4 rule 4 would start it anew). `tick` and `karn=0` are clocks and samples of old stacks.
+//! at once that answers after an expiry, `probe`, packets beyond the window while it does not, and `ask`, by which one
+//! in so many packets on a path that has lost any lately asks a peer that answers late for an answer at once (RFC 7053).
+//! `by_tsn` takes §6.3.2 R3 by the letter and `one_timed` §6.3.1 C4; without them T3 is for what left first, and
+//! whatever was sent once and is acknowledged gives a sample. `runs_on` is `by_tsn` as Linux has it, where a fast
+//! retransmission of the lowest TSN leaves T3 as it is (§7.2.4 rule 4 would start it anew). `tick` and `karn=0` are
+//! clocks and samples of old stacks.
 
 use super::{Arm, Clock, Earliest, Timed, TimerPolicy};
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
 use crate::timer::{Limits, PROBE, RESUME, RTO_INITIAL, RTO_MAX, RTO_MIN, Revival};
 use crate::view::{AssocView, PathView};
-use anabranch_base::{Duration, Instant};
+use anabranch_base::{Duration, Instant, Ppm};
 
 pub(super) const POLICY: Policy<dyn TimerPolicy> = Policy {
     info: PolicyInfo {
@@ -26,6 +28,14 @@ pub(super) const POLICY: Policy<dyn TimerPolicy> = Policy {
             RTO_MAX,
             RESUME,
             PROBE,
+            ParamInfo::count(
+                "ask",
+                0,
+                "packets",
+                0,
+                1_000,
+                "of a path that loses, of which one is answered at once; 0 none",
+            ),
             ParamInfo::flag(
                 "by_tsn",
                 false,
@@ -43,6 +53,7 @@ pub(super) const POLICY: Policy<dyn TimerPolicy> = Policy {
 struct Rfc9260 {
     limits: Limits,
     revival: Revival,
+    ask: u64,
     earliest: Earliest,
     clock: Clock,
 }
@@ -56,6 +67,7 @@ impl Rfc9260 {
         Rfc9260 {
             limits: Limits::new(p),
             revival: Revival::new(p),
+            ask: p.count("ask"),
             earliest: match (p.flag("by_tsn"), p.flag("runs_on")) {
                 (_, true) => Earliest::Acknowledged,
                 (true, false) => Earliest::LowestTsn,
@@ -79,6 +91,9 @@ impl TimerPolicy for Rfc9260 {
     fn timed(&self) -> Timed {
         self.clock.timed
     }
+    fn asks_at_once(&self, p: &PathView, _last: bool) -> bool {
+        self.ask > 0 && p.loss > Ppm(0) && p.packets_sent.is_multiple_of(self.ask)
+    }
     fn resumes(&self) -> bool {
         self.revival.resume
     }
@@ -95,6 +110,18 @@ mod tests {
 
     fn policy() -> Box<dyn TimerPolicy> {
         built(&POLICY, "", 0)
+    }
+
+    #[test]
+    fn one_in_so_many_packets_asks_where_something_was_lost() {
+        let mut s = Scene::new(1, 0);
+        let asking = built(&POLICY, "ask=2", 0);
+        let mut ask = |loss, sent| {
+            (s.paths[0].loss, s.paths[0].packets_sent) = (Ppm(loss), sent);
+            (asking.asks_at_once(&s.paths[0], true), policy().asks_at_once(&s.paths[0], true))
+        };
+        assert_eq!(ask(7_813, 6), (true, false));
+        assert_eq!([ask(7_813, 7), ask(0, 6)], [(false, false); 2]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Ours: when a packet left, by its sender's clock.
+//! Ours: when the newest packet came that a SACK tells of, by the clock of the SACK's sender.
 
 use super::RawChunk;
 use crate::bits::be32;

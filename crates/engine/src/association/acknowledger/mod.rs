@@ -3,10 +3,12 @@
 mod answer_path;
 mod marks;
 mod sack_out;
+mod way_back;
 
 use anabranch_base::{Duration, Instant, PathId};
 use anabranch_policy::acknowledge::{AckWhen, Acknowledge, ReceiveView};
 use marks::Marks;
+use way_back::WayBack;
 
 /// RFC 9260 §6.2: no SACK is delayed by more.
 const MOST_DELAY: Duration = Duration::from_millis(500);
@@ -18,6 +20,8 @@ const FORWARD_SACK_DELAY: Duration = Duration::from_millis(200);
 /// What one packet with DATA means for acknowledging.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::association) struct PacketOfData {
+    /// Bytes of payload.
+    pub bytes: usize,
     /// It brought something that was not known yet.
     pub new: bool,
     /// Something is missing before or after what came.
@@ -46,6 +50,9 @@ pub(in crate::association) struct Acknowledger {
     took_detour: bool,
     /// Packets with DATA since the last SACK.
     packets: u32,
+    /// When the newest of them came.
+    newest: Instant,
+    way_back: WayBack,
     first_data: Option<Instant>,
     any_data: bool,
     /// The packet at hand was marked on its way.
@@ -110,9 +117,12 @@ impl Acknowledger {
     /// All chunks of a packet with DATA are read: a SACK is due now or by some time.
     pub fn after_packet(&mut self, now: Instant, p: PacketOfData, delay: Duration, policy: &dyn Acknowledge) {
         self.packets += 1;
+        self.newest = now;
+        self.way_back.received(p.bytes);
         let view = ReceiveView {
             now,
             packets_since_sack: self.packets,
+            way_back: self.way_back.share(),
             gap: p.gap,
             gap_left: p.gap_left,
             duplicates_only: !p.new,
@@ -139,14 +149,18 @@ impl Acknowledger {
         self.timer = Some(self.timer.map_or(t, |o| o.min(t)));
     }
 
-    /// A SACK was built; answers how many packets it speaks for.
-    fn sent(&mut self, counted: bool) -> u8 {
-        let packets = if counted { self.packets.min(3) as u8 } else { 0 };
+    /// How many packets a SACK speaks for that is built now, where the peer reads it.
+    fn answered(&self, counted: bool) -> u8 {
+        if counted { self.packets.min(3) as u8 } else { 0 }
+    }
+
+    /// A SACK of so many bytes was built.
+    fn sent(&mut self, bytes: usize) {
+        self.way_back.sent(bytes);
         self.detour = None;
         self.due = false;
         self.timer = None;
         self.packets = 0;
-        packets
     }
 }
 
@@ -170,7 +184,15 @@ mod tests {
     }
 
     fn plain(new: bool) -> PacketOfData {
-        PacketOfData { new, gap: false, gap_left: false, immediate: false, counted: false, last_sack: None }
+        PacketOfData {
+            bytes: 1_000,
+            new,
+            gap: false,
+            gap_left: false,
+            immediate: false,
+            counted: false,
+            last_sack: None,
+        }
     }
 
     #[test]
@@ -182,7 +204,8 @@ mod tests {
         a.note_path(PathId(0));
         a.after_packet(at(5), plain(true), DELAY, &Delayed);
         assert_eq!((a.is_due(), a.path()), (true, PathId(0)));
-        assert_eq!(a.sent(true), 2);
+        assert_eq!(a.answered(true), 2);
+        a.sent(28);
         assert!(!a.is_pending());
     }
 

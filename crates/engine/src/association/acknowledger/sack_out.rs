@@ -30,7 +30,8 @@ impl Association {
         if room < self.sack_len() || self.collect_gaps(max_gaps + 1) > max_gaps {
             return false;
         }
-        self.push_sack(now, out, room);
+        let begin = out.packet.len();
+        self.push_sack(now, out, room, begin);
         true
     }
 
@@ -48,7 +49,8 @@ impl Association {
         start_packet(self, path, out);
         let room = self.paths.packet_size(path).saturating_sub(out.packet.len());
         self.collect_gaps(room.saturating_sub(self.sack_len()) / 4);
-        self.push_sack(now, out, room);
+        // The packet's header is its own.
+        self.push_sack(now, out, room, 0);
         self.sent_packet(now, path, out);
         true
     }
@@ -67,7 +69,8 @@ impl Association {
         gaps.len() + kept.len()
     }
 
-    fn push_sack(&mut self, now: Instant, out: &mut Transmit, room: usize) {
+    /// The SACK and what goes with it; what the packet has from `begin` on is there for it.
+    fn push_sack(&mut self, now: Instant, out: &mut Transmit, room: usize, begin: usize) {
         let blocks = self.scratch.gaps.len() + self.scratch.kept.len();
         let left = room.saturating_sub(self.sack_len() + 4 * blocks) / 4;
         self.scratch.duplicates.clear();
@@ -80,18 +83,21 @@ impl Association {
             out.packet.push(&e);
         }
         if self.peer.time_stamps {
-            out.packet.push(&TimeStamp { micros: (now.as_nanos() / 1_000) as u32 });
+            // Of the packet, not of the answer, which may have waited.
+            let arrived = self.acknowledger.newest;
+            out.packet.push(&TimeStamp { micros: (arrived.as_nanos() / 1_000) as u32 });
         }
         if self.peer.parity && self.receiver.has_restored() {
             let tsns: SmallVec<[Tsn; MOST_NAMED]> = self.receiver.restored().collect();
             out.packet.push(&RepairedOut { settled: false, tsns: &tsns });
         }
-        let packets = self.acknowledger.sent(self.peer.packet_count);
+        let packets = self.acknowledger.answered(self.peer.packet_count);
         if self.peer.nr_sack {
             out.packet.push(&NrSackOut { cum_tsn, a_rwnd, gaps, kept, duplicates });
         } else {
             out.packet.push(&CountedSack { sack: SackOut { cum_tsn, a_rwnd, gaps, duplicates }, packets });
         }
+        self.acknowledger.sent(out.packet.len() - begin);
         self.stats.sacks_sent += 1;
         if let Some(p) = self.paths.get_for(self.acknowledger.path.index(), Shown::Nothing) {
             p.health.send_sack(now);

@@ -14,6 +14,8 @@ use bytes::Bytes;
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::association) struct Arrival {
     pub any: bool,
+    /// Bytes of payload.
+    pub bytes: usize,
     /// Lowest TSN among them.
     pub lowest: Option<Tsn>,
     pub new: bool,
@@ -88,6 +90,7 @@ impl Association {
     #[inline]
     pub(super) fn admit_tsn(&mut self, now: Instant, tsn: Tsn, len: usize, seen: &mut Arrival) -> Option<(u64, bool)> {
         seen.any = true;
+        seen.bytes += len;
         if seen.lowest.is_none_or(|l| tsn.at_or_before(l)) {
             seen.lowest = Some(tsn);
         }
@@ -155,6 +158,7 @@ impl Association {
         }
         let gap_left = self.receiver.has_gap();
         let p = PacketOfData {
+            bytes: seen.bytes,
             new: seen.new,
             gap: seen.gap || gap_left,
             gap_left,
