@@ -62,7 +62,7 @@ fn every_key_of_a_scenario_is_documented() {
     add(scenario(&format!("kind = \"single-path\"\n{file}"), sctp, ""));
     let file = "loss = { file = \"frames\", QQ = 1 }".replace("QQ", NONE);
     add(scenario(&format!("kind = \"single-path\"\n{file}"), sctp, ""));
-    for transport in ["sctp", "tcp", "udp"] {
+    for transport in ["sctp", "tcp", "udp", "mptcp", "nc-mptcp", "fmtcp"] {
         add(scenario(path, &format!("transport = \"{transport}\"\n{none}"), ""));
     }
     for table in [

@@ -19,7 +19,7 @@ pub use dues::{Due, Dues, SharedDues, Timed, Travel};
 pub use fingerprint::Fingerprint;
 pub use level::Level;
 pub use names::{Delay, FlowMetric, Framed, Lateness, LinkMetric, View, in_phase, is_share, parted, unit_of};
-pub(crate) use names::{STAGE, is_stage};
+pub(crate) use names::{OF_MPTCP, STAGE, is_of_mptcp, is_stage};
 #[cfg(test)]
 pub(crate) use names::{of_flows, of_links};
 pub use picture::Picture;

@@ -229,10 +229,41 @@ pub(crate) fn is_stage(counter: &str) -> bool {
     counter.starts_with(STAGE)
 }
 
-/// The names of all counters of all policies.
+/// What Multipath TCP counts, beyond what all senders do: per subflow of the first eight, and of the connection.
+pub(crate) const OF_MPTCP: [&str; 22] = [
+    "subflow1-packets",
+    "subflow2-packets",
+    "subflow3-packets",
+    "subflow4-packets",
+    "subflow5-packets",
+    "subflow6-packets",
+    "subflow7-packets",
+    "subflow8-packets",
+    "subflow1-retransmissions",
+    "subflow2-retransmissions",
+    "subflow3-retransmissions",
+    "subflow4-retransmissions",
+    "subflow5-retransmissions",
+    "subflow6-retransmissions",
+    "subflow7-retransmissions",
+    "subflow8-retransmissions",
+    "reinjections",
+    "opportunistic-retransmissions",
+    "penalties",
+    "window-stops",
+    "coded-symbols",
+    "coded-needed",
+];
+
+/// Does Multipath TCP count this?
+pub(crate) fn is_of_mptcp(counter: &str) -> bool {
+    OF_MPTCP.contains(&counter)
+}
+
+/// The names of all counters of all policies, and of Multipath TCP.
 fn counters() -> Vec<&'static str> {
     let all = Hook::ALL.into_iter().flat_map(registry::counters);
-    all.flat_map(|(_, names)| names).collect()
+    all.flat_map(|(_, names)| names).chain(OF_MPTCP).collect()
 }
 
 fn flows() -> impl Iterator<Item = &'static (&'static str, FlowMetric, &'static str)> + Clone {

@@ -5,6 +5,7 @@ use crate::metrics::SharedRecord;
 use anabranch_base::Instant;
 use anabranch_sim::network::{Agent, Body, Context, Packet};
 use anabranch_sim::transport::DatagramSink;
+use anabranch_sim::transport::mptcp::MptcpSink;
 use anabranch_sim::transport::tcp::{Segment, TcpSink};
 
 /// A receiver that notes what it delivers.
@@ -12,7 +13,7 @@ pub struct Watched<A> {
     inner: A,
     record: SharedRecord,
     delivered: u64,
-    /// What is carried are these; TCP alone.
+    /// What is carried are these; TCP and Multipath TCP alone.
     messages: Option<Messages>,
 }
 
@@ -62,6 +63,42 @@ impl<X: 'static> Agent<X> for Watched<TcpSink> {
             if let (Some(messages), Some(d)) = (&mut self.messages, &data) {
                 messages.segment(now, d, &self.inner, &mut record);
             }
+        }
+    }
+
+    fn timeout(&mut self, cx: &mut Context<'_, X>) {
+        self.inner.timeout(cx);
+    }
+
+    fn next_timeout(&self) -> Option<Instant> {
+        Agent::<X>::next_timeout(&self.inner)
+    }
+}
+
+impl<X: 'static> Agent<X> for Watched<MptcpSink> {
+    fn start(&mut self, cx: &mut Context<'_, X>) {
+        self.inner.start(cx);
+    }
+
+    fn receive(&mut self, cx: &mut Context<'_, X>, packet: &mut Packet<X>) {
+        let now = cx.now();
+        Agent::<X>::receive(&mut self.inner, cx, packet);
+        let total = self.inner.delivered();
+        let more = total - core::mem::replace(&mut self.delivered, total);
+        // Only what comes for the first time counts.
+        let new = self.inner.arrived();
+        if new.is_empty() {
+            return;
+        }
+        let mut record = self.record.borrow_mut();
+        new.iter().for_each(|unit| record.travelled(unit.sent, now));
+        record.held(self.inner.held(), now);
+        if more > 0 {
+            record.delivered(0, more, now);
+            record.stream(more, now);
+        }
+        if let Some(messages) = &mut self.messages {
+            messages.units(now, new, self.inner.assembly().next(), &mut record);
         }
     }
 

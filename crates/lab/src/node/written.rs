@@ -3,6 +3,7 @@
 use crate::metrics::Record;
 use anabranch_base::Instant;
 use anabranch_sim::traffic::{Emission, Source};
+use anabranch_sim::transport::mptcp::Unit;
 use anabranch_sim::transport::tcp::{DataSegment, TcpSink};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -78,11 +79,22 @@ impl Messages {
         (Box::new(Writer { inner: source, book: book.clone(), end: 0 }), Messages { book, kind })
     }
 
+    /// Segments of a connection over several subflows have come; `next` is the first that is missing.
+    pub fn units(&mut self, now: Instant, units: &[Unit], next: u64, record: &mut Record) {
+        let mut book = self.book.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Kind::Stream(stream) = &mut self.kind {
+            units.iter().for_each(|unit| stream.segment(now, unit, next, &mut book, record));
+        }
+    }
+
     /// A segment with data has come, and `sink` has taken it.
     pub fn segment(&mut self, now: Instant, d: &DataSegment, sink: &TcpSink, record: &mut Record) {
         let mut book = self.book.lock().unwrap_or_else(PoisonError::into_inner);
         match &mut self.kind {
-            Kind::Stream(stream) => stream.segment(now, d, sink.receiver().next(), &mut book, record),
+            Kind::Stream(stream) => {
+                let unit = Unit { number: d.number, bytes: d.bytes, sent: d.sent };
+                stream.segment(now, &unit, sink.receiver().next(), &mut book, record);
+            }
             Kind::Transfers(open) => {
                 // Connections are numbered as their transfers are written.
                 let first = open.last_key_value().map_or(0, |(flow, _)| flow + 1);
@@ -105,7 +117,7 @@ impl Messages {
 }
 
 impl Stream {
-    fn segment(&mut self, now: Instant, d: &DataSegment, next: u64, book: &mut VecDeque<Message>, record: &mut Record) {
+    fn segment(&mut self, now: Instant, d: &Unit, next: u64, book: &mut VecDeque<Message>, record: &mut Record) {
         if let Some(place) = d.number.checked_sub(self.next) {
             let place = place as usize;
             if self.come.len() <= place {
@@ -151,8 +163,8 @@ mod tests {
         (stream, book)
     }
 
-    fn data(number: u64, sent: u64, bytes: u32) -> DataSegment {
-        DataSegment { flow: 0, bytes, number, sent: MS(sent), again: false, last: false }
+    fn data(number: u64, sent: u64, bytes: u32) -> Unit {
+        Unit { number, bytes, sent: MS(sent) }
     }
 
     #[test]

@@ -22,6 +22,10 @@ pub(crate) fn carriage(f: &Flow) -> Option<Carriage> {
             let largest = c.segment + c.header;
             Carriage { cut, chunk: 0, packet: c.header, largest, limit: largest }
         }
+        Transport::Mptcp(m) => {
+            let largest = m.config.tcp.segment + m.config.tcp.header;
+            Carriage { cut, chunk: 0, packet: m.config.tcp.header, largest, limit: largest }
+        }
         Transport::Udp(header) => {
             let largest = LARGEST_DATAGRAM + header;
             Carriage { cut, chunk: 0, packet: *header, largest, limit: largest }

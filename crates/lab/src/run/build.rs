@@ -11,6 +11,7 @@ use anabranch_base::{Duration, Instant, RandomStream};
 use anabranch_policy::view::FrameErrors;
 use anabranch_sim::network::{Address, AgentId, LinkId, Network, Peer};
 use anabranch_sim::traffic::{Bulk, Source, TrafficConfig};
+use anabranch_sim::transport::mptcp::{MptcpConfig, MptcpSink, MptcpSource};
 use anabranch_sim::transport::tcp::{Supply, TcpConfig, TcpSink, TcpSource, TcpTransfers};
 use anabranch_sim::transport::{DatagramSink, DatagramSource};
 use std::cell::RefCell;
@@ -131,10 +132,7 @@ impl Scene {
 
     /// The paths of a flow, its sender's address first.
     fn paths(&self, f: &Flow) -> Result<Vec<(Address, Address)>, RunError> {
-        let most = match &f.transport {
-            Transport::Sctp(s) => s.paths.unwrap_or(usize::MAX),
-            _ => 1,
-        };
+        let most = f.transport.most_paths();
         let pairs: Vec<_> = Pairs::between(&self.network, &f.from, &f.to).iter().take(most).collect();
         if pairs.is_empty() {
             return Err(RunError(format!("flow `{}`: no way leads from `{}` to `{}`", f.name, f.from, f.to)));
@@ -160,6 +158,7 @@ impl Scene {
                 Ok(self.tcp(f, TcpConfig { keep_first_sent, ..*c }, first, seed, start, record))
             }
             Transport::Udp(header) => Ok(self.udp(f, *header, first, seed, start, record)),
+            Transport::Mptcp(m) => Ok(self.mptcp(f, m.config, pairs, seed, start, record)),
         }
     }
 
@@ -253,6 +252,33 @@ impl Scene {
         (sender, receiver)
     }
 
+    fn mptcp(
+        &mut self,
+        f: &Flow,
+        config: MptcpConfig,
+        pairs: &[(Address, Address)],
+        seed: u64,
+        start: Instant,
+        record: &SharedRecord,
+    ) -> (AgentId, AgentId) {
+        let (supply, messages) = match &f.traffic {
+            // A stream without end has no messages.
+            TrafficConfig::Bulk(Bulk { total: Some(total), .. }) => (Supply::Finite(*total), None),
+            TrafficConfig::Bulk(_) => (Supply::Endless, None),
+            _ if record.borrow().wanted().messages() => {
+                let (source, messages) = Messages::of(traffic(f, seed, record), false);
+                (Supply::Source(source), Some(messages))
+            }
+            _ => (Supply::Source(traffic(f, seed, record)), None),
+        };
+        let sink = Watched::new(MptcpSink::new(config), record.clone()).carrying(messages);
+        let receiver = self.network.add(Box::new(sink), Instant::ZERO);
+        let paths: Vec<_> = pairs.iter().map(|(from, to)| (*from, Peer { address: *to, agent: receiver })).collect();
+        let mut random = RandomStream::named(seed, &format!("{}.clock", f.name));
+        let source = MptcpSource::new(config, &paths, supply, &mut random);
+        (self.network.add(Box::new(source), start), receiver)
+    }
+
     fn udp(
         &mut self,
         f: &Flow,
@@ -282,7 +308,7 @@ fn followed(f: &Flow, seed: u64, record: &SharedRecord, dial: Option<&Dial>) -> 
     let travel = match (&f.transport, &f.traffic) {
         (Transport::Udp(_), _) => Travel::Datagrams(LARGEST_DATAGRAM),
         (Transport::Tcp(_), TrafficConfig::Web(_)) | (Transport::Sctp(_), _) => Travel::Alone,
-        (Transport::Tcp(_), _) => Travel::Stream,
+        (Transport::Tcp(_) | Transport::Mptcp(_), _) => Travel::Stream,
     };
     let dues = Arc::new(Mutex::new(Dues::new(deadline, travel)));
     record.borrow_mut().expect(dues.clone());

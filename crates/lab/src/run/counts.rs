@@ -1,7 +1,7 @@
 //! What ends and cables have counted up to a moment. Counters run from the beginning; what is measured may not.
 
 use super::build::{Live, Scene};
-use crate::metrics::{Window, is_stage};
+use crate::metrics::{OF_MPTCP, Window, is_stage};
 use crate::node::{SctpAgent, Totals, Watched};
 use crate::scenario::Plan;
 use anabranch_base::Instant;
@@ -11,6 +11,7 @@ use anabranch_sim::link::{Frames, Link, LinkCounters, Tally};
 use anabranch_sim::network::LinkId;
 use anabranch_sim::topology::CableId;
 use anabranch_sim::transport::DatagramSink;
+use anabranch_sim::transport::mptcp::{MptcpSink, MptcpSource};
 use anabranch_sim::transport::tcp::{TcpSink, TcpSource, TcpTransfers};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -111,6 +112,10 @@ impl Counts {
         if let Some(sink) = n.agent::<Watched<DatagramSink>>(l.receiver) {
             return Counts { losses: Some(sink.inner().missing()), ..Counts::default() };
         }
+        if let Some(source) = n.agent::<MptcpSource>(l.sender) {
+            let sink = n.agent::<Watched<MptcpSink>>(l.receiver);
+            return Counts::of_mptcp(source, sink.map(|s| s.inner()));
+        }
         let sender = n.agent::<TcpSource>(l.sender).map(|s| s.sender().counters());
         let Some(c) = sender.or_else(|| n.agent::<TcpTransfers>(l.sender).map(TcpTransfers::counters)) else {
             return Counts::default();
@@ -121,6 +126,30 @@ impl Counts {
             recoveries: Some(c.fast_retransmits),
             retransmissions: Some(c.again),
             spurious: sink.map(|s| s.inner().counters().duplicates.packets),
+            ..Counts::default()
+        }
+    }
+
+    fn of_mptcp(source: &MptcpSource, sink: Option<&MptcpSink>) -> Self {
+        let (all, own) = (source.sender_counters(), source.counters());
+        let (packets, again) = OF_MPTCP.split_at(8);
+        let each = || source.subflows().map(|s| s.counters());
+        let packets = packets.iter().zip(each()).map(|(name, c)| (*name, c.sent));
+        let again = again.iter().take(8).zip(each()).map(|(name, c)| (*name, c.again));
+        let of_connection = [
+            ("reinjections", own.reinjected),
+            ("opportunistic-retransmissions", own.opportunistic),
+            ("penalties", own.penalties),
+            ("window-stops", own.window_stops),
+            ("coded-symbols", own.sums),
+            ("coded-needed", sink.map_or(0, |s| s.sums().1)),
+        ];
+        Counts {
+            timeouts: Some(all.timeouts),
+            recoveries: Some(all.fast_retransmits),
+            retransmissions: Some(all.again),
+            spurious: sink.map(|s| s.counters().duplicates.packets),
+            counters: packets.chain(again).chain(of_connection).collect(),
             ..Counts::default()
         }
     }

@@ -10,6 +10,7 @@ use crate::metrics::{
 use crate::node::{SctpAgent, Watched};
 use crate::scenario::{Measure, Of, Plan, covers};
 use anabranch_base::Instant;
+use anabranch_sim::transport::mptcp::MptcpSink;
 use anabranch_sim::transport::tcp::TcpSink;
 use anabranch_sim::{LossPoint, Tally};
 use std::collections::BTreeMap;
@@ -116,8 +117,8 @@ impl<'m> Within<'m> {
             FlowMetric::Longest(d) => self.delays(group, d, &|d| d.max()),
             FlowMetric::Convergence => self.settled(group),
             FlowMetric::Messages => sum(&|l| self.noted(l, |n| n.messages as f64)),
-            FlowMetric::ReorderMean => sum(&|l| self.sctp(l).then(|| self.noted(l, |n| n.held.mean(end))?)?),
-            FlowMetric::ReorderMax => sum(&|l| self.sctp(l).then(|| self.noted(l, |n| n.held.max() as f64))?),
+            FlowMetric::ReorderMean => sum(&|l| self.reorders(l).then(|| self.noted(l, |n| n.held.mean(end))?)?),
+            FlowMetric::ReorderMax => sum(&|l| self.reorders(l).then(|| self.noted(l, |n| n.held.max() as f64))?),
             FlowMetric::HolesMean => sum(&|l| self.sctp(l).then(|| self.noted(l, |n| n.holes.mean(end))?)?),
             FlowMetric::HolesMax => sum(&|l| self.sctp(l).then(|| self.noted(l, |n| n.holes.max() as f64))?),
             FlowMetric::Jain => jain(&members.map(|l| self.goodput(l)).collect::<Option<Vec<f64>>>()?),
@@ -158,6 +159,11 @@ impl<'m> Within<'m> {
     /// Is there an association, or was there one?
     fn sctp(&self, l: &Live) -> bool {
         self.run.scene.network.agent::<SctpAgent>(l.receiver).is_some_and(|a| a.totals().is_some())
+    }
+
+    /// Does it note what waits for others to be in order?
+    fn reorders(&self, l: &Live) -> bool {
+        self.sctp(l) || self.run.scene.network.agent::<Watched<MptcpSink>>(l.receiver).is_some()
     }
 
     fn goodput(&self, l: &Live) -> Option<f64> {

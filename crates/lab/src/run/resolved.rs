@@ -3,13 +3,14 @@
 use super::models::{self, rate, time};
 use crate::metrics::Cut;
 use crate::node::{Delivery, Follow, Follows, Streams};
-use crate::scenario::{Flow, Plan, Playout, Point, Sctp, Transport};
+use crate::scenario::{Flow, Mptcp, Plan, Playout, Point, Sctp, Transport};
 use anabranch_engine::AssocConfig;
 use anabranch_media::HEADER_LEN;
 use anabranch_policy::registry::Hook;
 use anabranch_sim::link::LinkConfig;
 use anabranch_sim::queue::Limit;
 use anabranch_sim::topology::{Cable, Role, Topology};
+use anabranch_sim::transport::mptcp::{Coding, FmtcpConfig, MptcpConfig, NcConfig};
 use anabranch_sim::transport::tcp::{RtoConfig, TcpConfig};
 use anabranch_sim::{DamageConfig, FrameReports};
 use serde_json::Value;
@@ -245,6 +246,11 @@ fn of_flow(to: &mut Below<'_>, f: &Flow) -> Result<(), String> {
             of_tcp(to, c);
             Ok(())
         }
+        Transport::Mptcp(m) => {
+            to.put("transport", transport.name());
+            of_mptcp(to, m);
+            Ok(())
+        }
         Transport::Udp(header) => {
             to.put("transport", "udp");
             to.put("header", *header);
@@ -331,6 +337,28 @@ fn of_association(to: &mut Below<'_>, a: AssocConfig) {
     to.put("confirm-first", a.compatibility.confirm_first);
     to.put("handshake-untimed", a.compatibility.handshake_untimed);
     to.put("announce-unasked", a.compatibility.announce_unasked);
+}
+
+fn of_mptcp(to: &mut Below<'_>, m: &Mptcp) {
+    let Mptcp { config, paths } = m;
+    let MptcpConfig { tcp, coupling, scheduler, receive_buffer, opportunistic, penalise, coding } = config;
+    of_tcp(to, tcp);
+    to.put("coupling", coupling.name());
+    to.put("receive-buffer", *receive_buffer);
+    match coding {
+        Coding::Plain => {
+            to.put("scheduler", scheduler.name());
+            to.put("opportunistic", *opportunistic);
+            to.put("penalise", *penalise);
+        }
+        Coding::Fmtcp(FmtcpConfig { symbol, block, margin }) => {
+            to.put("symbol", *symbol);
+            to.put("block", *block);
+            to.put("margin", *margin);
+        }
+        Coding::Nc(NcConfig { generation }) => to.put("generation", *generation),
+    }
+    to.put("paths", paths.map(|n| n as u64));
 }
 
 fn of_tcp(to: &mut Below<'_>, c: &TcpConfig) {

@@ -10,7 +10,8 @@ use anabranch_engine::{PathStats, UsableRate};
 use anabranch_sim::Direction;
 use anabranch_sim::network::LinkId;
 use anabranch_sim::topology::CableId;
-use anabranch_sim::transport::tcp::TcpSource;
+use anabranch_sim::transport::mptcp::MptcpSource;
+use anabranch_sim::transport::tcp::{Sender, TcpSource};
 
 /// A state over time.
 pub(super) struct Sampled {
@@ -70,6 +71,13 @@ impl Samples {
                     let value = of_tcp(asked.what, scene, live, f64::from(c.segment));
                     self.add(&name, Some(1), bin, value);
                 }
+                Transport::Mptcp(m) => {
+                    let source = scene.network.agent::<MptcpSource>(live.sender);
+                    for (path, sender) in source.into_iter().flat_map(MptcpSource::subflows).enumerate() {
+                        let value = of_sender(asked.what, sender, f64::from(m.config.tcp.segment));
+                        self.add(&name, Some(path + 1), bin, value);
+                    }
+                }
                 Transport::Udp(_) => {}
             }
         }
@@ -107,7 +115,10 @@ fn of_all(what: Noted, r: UsableRate) -> Option<f64> {
 
 /// Windows of TCP are in segments; here they are bytes, as those of SCTP.
 fn of_tcp(what: Noted, scene: &Scene, live: &Live, segment: f64) -> Option<f64> {
-    let sender = scene.network.agent::<TcpSource>(live.sender)?.sender();
+    of_sender(what, scene.network.agent::<TcpSource>(live.sender)?.sender(), segment)
+}
+
+fn of_sender(what: Noted, sender: &Sender, segment: f64) -> Option<f64> {
     match what {
         Noted::Cwnd => Some(sender.cwnd() * segment),
         Noted::Ssthresh => Some(sender.ssthresh() * segment),

@@ -67,13 +67,8 @@ pub fn run_traced_as(
 }
 
 fn flow(f: &Flow, live: &Live, scene: &Scene) -> TracedFlow {
-    let transport = match f.transport {
-        Transport::Sctp(_) => "sctp",
-        Transport::Tcp(_) => "tcp",
-        Transport::Udp(_) => "udp",
-    };
     let agents = (live.sender, live.receiver);
-    let flow = TracedFlow::new(&scene.network, (&f.name, transport), agents, live.pairs.clone());
+    let flow = TracedFlow::new(&scene.network, (&f.name, f.transport.name()), agents, live.pairs.clone());
     match &f.transport {
         Transport::Sctp(s) => flow.choosing(&s.profile),
         _ => flow,

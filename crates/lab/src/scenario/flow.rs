@@ -1,5 +1,6 @@
 //! `[[flow]]`: who talks to whom, and how.
 
+use super::mptcp::{self, OF_MPTCP};
 use super::tcp_udp::{self, OF_TCP};
 use super::traffic::{self, Traffic};
 use super::units::{BitRate, ByClass, Interval, Limit, Names, Size, Time, Window};
@@ -10,6 +11,7 @@ use anabranch_base::{Duration, Rate};
 use anabranch_engine::AssocConfig;
 use anabranch_policy::registry::{Hook, Profile, Value as ParamValue};
 use anabranch_sim::traffic::{TrafficConfig, Video, VideoTrace};
+use anabranch_sim::transport::mptcp::{Coding, MptcpConfig};
 use anabranch_sim::transport::tcp::TcpConfig;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -81,6 +83,42 @@ pub enum Transport {
     Tcp(TcpConfig),
     /// Datagrams, with this many header bytes each.
     Udp(u32),
+    /// A Multipath TCP of the simulator, or what is reconstructed on it.
+    Mptcp(Mptcp),
+}
+
+/// How a Multipath TCP carries a flow.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Mptcp {
+    /// How it behaves.
+    pub config: MptcpConfig,
+    /// Paths used; all that there are without.
+    pub paths: Option<usize>,
+}
+
+impl Transport {
+    /// Its name in a scenario.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Transport::Sctp(_) => "sctp",
+            Transport::Tcp(_) => "tcp",
+            Transport::Udp(_) => "udp",
+            Transport::Mptcp(m) => match m.config.coding {
+                Coding::Plain => "mptcp",
+                Coding::Nc(_) => "nc-mptcp",
+                Coding::Fmtcp(_) => "fmtcp",
+            },
+        }
+    }
+
+    /// How many of the paths between its hosts it uses at most.
+    pub fn most_paths(&self) -> usize {
+        match self {
+            Transport::Sctp(s) => s.paths.unwrap_or(usize::MAX),
+            Transport::Mptcp(m) => m.paths.unwrap_or(usize::MAX),
+            Transport::Tcp(_) | Transport::Udp(_) => 1,
+        }
+    }
 }
 
 /// How the engine carries a flow.
@@ -228,12 +266,20 @@ pub(super) fn read(table: &Table) -> Result<Vec<Flow>, Problem> {
         "sctp" => sctp(own)?,
         "tcp" => tcp_udp::tcp(own)?,
         "udp" => tcp_udp::udp(own)?,
-        other => return Err(part.at("transport", format!("is sctp, tcp or udp, not `{other}`"))),
+        name @ ("mptcp" | "nc-mptcp" | "fmtcp") => mptcp::mptcp(own, name)?,
+        other => {
+            let what = format!("is sctp, tcp, udp, mptcp, nc-mptcp or fmtcp, not `{other}`");
+            return Err(part.at("transport", what));
+        }
     };
     let traffic = traffic::read(part)?;
     let clocked = !matches!(traffic, Traffic::Bulk { .. }) || !matches!(transport, Transport::Udp(_));
     if !clocked {
         return Err(part.at("traffic", "bulk has no clock, which udp needs: choose cbr or another"));
+    }
+    if matches!((&traffic, &transport), (Traffic::Web { .. }, Transport::Mptcp(_))) {
+        let what = format!("web has a connection for each transfer, and {} is one: choose another", transport.name());
+        return Err(part.at("traffic", what));
     }
     let closed = traffic.has_closed_groups();
     let traffic = traffic.config(full).map_err(|e| part.at("traffic", e))?;
@@ -250,11 +296,13 @@ pub(super) fn read(table: &Table) -> Result<Vec<Flow>, Problem> {
     if psnr_rate.is_some_and(|r| r.bits_per_sec() == 0) {
         return Err(part.at("psnr-rate", "needs a rate above zero"));
     }
-    let stream = matches!((&transport, &traffic), (Transport::Tcp(_), TrafficConfig::Bulk(_)));
+    let stream = matches!((&transport, &traffic), (Transport::Tcp(_) | Transport::Mptcp(_), TrafficConfig::Bulk(_)));
     match (deadline, playout) {
         (Some(_), Some(_)) => return Err(part.at("deadline", "is that of `playout` in a flow that has it: remove it")),
         (Some(_), _) if stream => {
-            return Err(part.at("deadline", "bulk over tcp is a stream without messages: choose cbr or another"));
+            let over = transport.name();
+            let what = format!("bulk over {over} is a stream without messages: choose cbr or another");
+            return Err(part.at("deadline", what));
         }
         _ => {}
     }
@@ -377,7 +425,8 @@ fn ends(part: Part<'_>, from: Option<&Names>, to: Option<&Names>) -> Result<Vec<
 
 pub(super) fn refuse_strangers(part: Part<'_>, transport: &str, known: &[&str]) -> Result<(), Problem> {
     let Some(key) = part.table.keys().find(|k| !known.contains(k)) else { return Ok(()) };
-    let elsewhere = OF_SCTP.iter().chain(&LIMITS).chain(&OF_TCP).any(|k| *k == key) || key.parse::<Hook>().is_ok();
+    let elsewhere =
+        OF_SCTP.iter().chain(&LIMITS).chain(&OF_TCP).chain(&OF_MPTCP).any(|k| *k == key) || key.parse::<Hook>().is_ok();
     if elsewhere {
         return Err(part.named(key, format!("`{key}` says nothing in a flow over {transport}: remove it")));
     }

@@ -16,11 +16,8 @@ pub(super) fn counts_bytes(t: &Topology) -> bool {
 /// Every queue on the ways of the flow must hold one of its packets. `table` is the file's `[topology]`.
 pub(super) fn check(table: &Table, t: &Topology, ways: &Network<()>, f: &Flow) -> Result<(), Problem> {
     let Some(packet) = packet(f) else { return Ok(()) };
-    let paths = match &f.transport {
-        Transport::Sctp(s) => s.paths.unwrap_or(usize::MAX),
-        Transport::Tcp(_) | Transport::Udp(_) => 1,
-    };
-    let pairs: Vec<(Address, Address)> = Pairs::between(ways, &f.from, &f.to).iter().take(paths).collect();
+    let pairs: Vec<(Address, Address)> =
+        Pairs::between(ways, &f.from, &f.to).iter().take(f.transport.most_paths()).collect();
     for link in pairs.iter().filter_map(|(from, to)| ways.way(*from, *to)).flatten() {
         let Some(cable) = t.cables.get(link.0 as usize / 2) else { continue };
         let (config, way) = if link.0 % 2 == 0 { (&cable.forward, "up") } else { (&cable.backward, "down") };
@@ -63,11 +60,12 @@ fn packet(f: &Flow) -> Option<u64> {
         }
         Transport::Tcp(c) => (c.segment, u64::from(c.header)),
         Transport::Udp(header) => (LARGEST_DATAGRAM, u64::from(*header)),
+        Transport::Mptcp(m) => (m.config.tcp.segment, u64::from(m.config.tcp.header)),
     };
     let payload = match &f.traffic {
         // TCP sends a stream, whatever it is cut from.
         TrafficConfig::Bulk(b) => {
-            let size = if matches!(f.transport, Transport::Tcp(_)) { u32::MAX } else { b.size };
+            let size = if matches!(f.transport, Transport::Tcp(_) | Transport::Mptcp(_)) { u32::MAX } else { b.size };
             size.min(b.total.map_or(u32::MAX, |t| u32::try_from(t).unwrap_or(u32::MAX)))
         }
         TrafficConfig::Cbr(c) => c.size,

@@ -117,17 +117,16 @@ impl SeriesOf {
             let needs = "needs a `deadline`, such as \"200ms\", or `playout` for what a viewer sees";
             return Err(head.at("series", format!("`{}`: flow `{}` {needs}", self.name, f.group)));
         }
-        let (carried, has) = match &f.transport {
+        let any = matches!(self.what, N::Throughput | N::Share | N::Late | N::Unusable);
+        let has = match &f.transport {
             Transport::Sctp(_) => return Ok(()),
-            Transport::Tcp(_) => (
-                "tcp",
-                matches!(self.what, N::Throughput | N::Share | N::Cwnd | N::Ssthresh | N::Srtt | N::Late | N::Unusable),
-            ),
-            Transport::Udp(_) => ("udp", matches!(self.what, N::Throughput | N::Share | N::Late | N::Unusable)),
+            Transport::Tcp(_) | Transport::Mptcp(_) => any || matches!(self.what, N::Cwnd | N::Ssthresh | N::Srtt),
+            Transport::Udp(_) => any,
         };
         if has || !self.covers(&f.group) {
             return Ok(());
         }
+        let carried = f.transport.name();
         let what =
             format!("`{}`: flow `{}` is carried by {carried} and has no {}", self.name, f.group, self.what.name());
         Err(head.at("series", what))

@@ -59,7 +59,7 @@ struct UdpKeys {
 }
 
 /// Whose rules, with which recovery and which congestion control.
-fn rules(part: Part<'_>, keys: &TcpKeys) -> Result<TcpConfig, Problem> {
+fn rules(part: Part<'_>, keys: &TcpKeys, default: Recovery) -> Result<TcpConfig, Problem> {
     let recovery = match keys.recovery.as_deref() {
         None => None,
         Some("tahoe") => Some(Recovery::Tahoe),
@@ -81,7 +81,7 @@ fn rules(part: Part<'_>, keys: &TcpKeys) -> Result<TcpConfig, Problem> {
     };
     // CUBIC needs selective acknowledgements.
     let cubic = congestion == Some(Congestion::Cubic);
-    let other = recovery.unwrap_or(if cubic { Recovery::Sack(SackRule::Rfc6675) } else { Recovery::NewReno });
+    let other = recovery.unwrap_or(if cubic { Recovery::Sack(SackRule::Rfc6675) } else { default });
     let mut c = match keys.rules.as_deref().unwrap_or("rfc") {
         "rfc" => TcpConfig::rfc(other),
         "ns2" => TcpConfig::ns2(other),
@@ -104,8 +104,14 @@ fn rules(part: Part<'_>, keys: &TcpKeys) -> Result<TcpConfig, Problem> {
 /// A flow over TCP, and the payload of a segment.
 pub(super) fn tcp(part: Part<'_>) -> Result<(Transport, u32), Problem> {
     refuse_strangers(part, "tcp", &OF_TCP)?;
+    let c = config(part, Recovery::NewReno)?;
+    Ok((Transport::Tcp(c), c.segment))
+}
+
+/// What the keys of a TCP make; `recovery` is that of a flow that names none.
+pub(super) fn config(part: Part<'_>, recovery: Recovery) -> Result<TcpConfig, Problem> {
     let keys: TcpKeys = read(part)?;
-    let mut c = rules(part, &keys)?;
+    let mut c = rules(part, &keys, recovery)?;
     let set = |slot: &mut u32, value: Option<u32>| *slot = value.unwrap_or(*slot);
     set(&mut c.segment, keys.segment);
     set(&mut c.header, keys.header);
@@ -150,7 +156,7 @@ pub(super) fn tcp(part: Part<'_>) -> Result<(Transport, u32), Problem> {
         return Err(part.at(key, what));
     }
     c.check().map_err(|e| part.wrong(e))?;
-    Ok((Transport::Tcp(c), c.segment))
+    Ok(c)
 }
 
 /// A flow of datagrams, and the payload of a full one.

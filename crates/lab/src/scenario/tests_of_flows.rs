@@ -19,6 +19,7 @@ fn windows(flow: &str) -> (u64, u64) {
             (sending.initial_window.expect("a window"), sending.initial_ssthresh)
         }
         Transport::Tcp(c) => (c.initial_window.into(), c.initial_ssthresh.expect("a threshold").into()),
+        Transport::Mptcp(m) => (m.config.tcp.initial_window.into(), m.config.receive_buffer),
         Transport::Udp(_) => panic!("udp has no window"),
     }
 }

@@ -35,11 +35,7 @@ fn mistake(sweep: &str) -> String {
 
 /// Name, transport and kind of traffic of each flow.
 fn flows(p: &Point) -> Vec<(&str, &str, bool)> {
-    let transport = |f: &Flow| match f.transport {
-        Transport::Sctp(_) => "sctp",
-        Transport::Tcp(_) => "tcp",
-        Transport::Udp(_) => "udp",
-    };
+    let transport = |f: &Flow| f.transport.name();
     p.plan.flows.iter().map(|f| (f.name.as_str(), transport(f), matches!(f.traffic, TrafficConfig::Bulk(_)))).collect()
 }
 

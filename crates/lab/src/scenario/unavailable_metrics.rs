@@ -2,7 +2,7 @@
 
 use super::flow::{Flow, Sctp, Transport};
 use super::plan::{Measure, Of, Plan, covers};
-use crate::metrics::{Delay, FlowMetric, Framed, LinkMetric, is_stage};
+use crate::metrics::{Delay, FlowMetric, Framed, LinkMetric, is_of_mptcp, is_stage};
 use anabranch_base::Instant;
 use anabranch_policy::registry::{self, Hook};
 use anabranch_sim::LinkConfig;
@@ -63,30 +63,29 @@ pub(super) fn why(plan: &Plan, m: &Measure) -> Option<String> {
 /// What a flow would need for a metric: the words after its name.
 fn lacks(f: &Flow, m: FlowMetric) -> Option<String> {
     use FlowMetric as M;
-    let (over, sctp) = match &f.transport {
-        Transport::Sctp(s) => ("sctp", Some(s)),
-        Transport::Tcp(_) => ("tcp", None),
-        Transport::Udp(_) => ("udp", None),
-    };
+    let over = f.transport.name();
+    let sctp = if let Transport::Sctp(s) = &f.transport { Some(s) } else { None };
     let only = |transports: &[&str], instead: &str| {
         let what = || format!("is over {over}, and only {} has that{instead}", transports.join(" or "));
         (!transports.contains(&over)).then(what)
     };
     match m {
         M::Mean(d) | M::Percentile(d, _) | M::Longest(d) if d != Delay::Packet => {
-            let bulk = over == "tcp" && matches!(f.traffic, TrafficConfig::Bulk(_));
+            let bulk = over != "sctp" && matches!(f.traffic, TrafficConfig::Bulk(_));
             let stream = || "sends a stream without messages: `delay` is of its segments".to_owned();
-            only(&["sctp", "tcp"], "; `delay` is of any").or_else(|| bulk.then(stream))
+            only(&MESSAGES, "; `delay` is of any").or_else(|| bulk.then(stream))
         }
         M::Repair(r) if r.of_segments() => {
             let web = over == "tcp" && matches!(f.traffic, TrafficConfig::Web(_));
             let many = || "has a connection for each transfer: `retransmissions` is of all of them".to_owned();
             only(&["sctp", "tcp"], "").or_else(|| web.then(many))
         }
-        M::Repair(_) | M::ReorderMean | M::ReorderMax | M::HolesMean | M::HolesMax => only(&["sctp"], ""),
+        M::Repair(_) | M::HolesMean | M::HolesMax => only(&["sctp"], ""),
+        M::ReorderMean | M::ReorderMax => only(&["sctp", "mptcp", "nc-mptcp", "fmtcp"], ""),
         M::Losses => only(&["sctp", "udp"], "; tcp has `retransmissions`, `timeouts` and `recoveries`"),
-        M::Retransmissions | M::Timeouts | M::Recoveries => only(&["sctp", "tcp"], "; udp has `losses`"),
-        M::Spurious => only(&["sctp", "tcp"], ""),
+        M::Retransmissions | M::Timeouts | M::Recoveries => only(&MESSAGES, "; udp has `losses`"),
+        M::Spurious => only(&MESSAGES, ""),
+        M::Counter(name) if is_of_mptcp(name) => only(counting(name), ""),
         M::Stage(name) | M::Counter(name) => only(&["sctp"], "").or_else(|| {
             let what = if is_stage(name) { "decides in stages".to_owned() } else { format!("counts `{name}`") };
             sctp.and_then(|s| not_counted(s, &|c| c == name, &what))
@@ -106,6 +105,18 @@ fn lacks(f: &Flow, m: FlowMetric) -> Option<String> {
         }
         M::Goodput | M::Share | M::Mean(_) | M::Percentile(..) | M::Longest(_) => None,
         M::Convergence | M::Messages | M::Jain | M::Rejected => None,
+    }
+}
+
+/// Transports that carry messages and repair losses.
+const MESSAGES: [&str; 5] = ["sctp", "tcp", "mptcp", "nc-mptcp", "fmtcp"];
+
+/// The transports on Multipath TCP that count this.
+fn counting(name: &str) -> &'static [&'static str] {
+    match name {
+        "reinjections" | "opportunistic-retransmissions" | "penalties" => &["mptcp"],
+        "coded-symbols" | "coded-needed" => &["nc-mptcp", "fmtcp"],
+        _ => &["mptcp", "nc-mptcp", "fmtcp"],
     }
 }
 

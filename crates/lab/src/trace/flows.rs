@@ -21,7 +21,7 @@ pub struct TracedRun {
 pub struct TracedFlow {
     /// Its name.
     pub name: String,
-    /// `sctp`, `tcp` or `udp`.
+    /// `sctp`, `tcp`, `udp` or `mptcp`.
     pub transport: String,
     /// The agent that sends data.
     pub sender: AgentId,
