@@ -23,7 +23,7 @@ pub struct Mix {
 /// What of a mix is emitted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum MixPart {
-    /// All.
+    /// Both parts.
     #[default]
     Both,
     /// What belongs to TCP.
