@@ -305,7 +305,10 @@ traffic = { kind = "cbr", rate = "100kbit", size = 200 }
         assert_eq!(message(metric), whole);
     };
     empty("other.holes-max", "flow `other` is over tcp, and only sctp has that");
-    empty("noise.message-delay-p99", "flow `noise` is over udp, and only sctp or tcp has that; `delay` is of any");
+    empty(
+        "noise.message-delay-p99",
+        "flow `noise` is over udp, and only sctp or tcp or mptcp or nc-mptcp or fmtcp has that; `delay` is of any",
+    );
     let stream = "flow `other` sends a stream without messages: `delay` is of its segments";
     empty("other.message-delay-p99", stream);
     let counts = "; tcp has `retransmissions`, `timeouts` and `recoveries`";
