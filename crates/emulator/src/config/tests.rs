@@ -53,7 +53,7 @@ fn defaults_and_variants() {
     for (text, why) in [
         ("arq 256", "`arq` needs a number of repetitions from 0 to 255, not `256`"),
         ("at 1s arq 3", "`arq` cannot change while a path runs; give it at the start, before any `at`"),
-        ("report 100ms", "unknown word `report`; did you mean `reorder`?"),
+        ("report 100ms", "unknown word `report`; known are rate, delay"),
     ] {
         assert!(parse_link(text).unwrap_err().to_string().starts_with(why), "{}", parse_link(text).unwrap_err());
     }
