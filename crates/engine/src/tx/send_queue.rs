@@ -141,6 +141,7 @@ pub(crate) struct SendQueue {
     turns: Turns,
     cutting: Option<Cutting>,
     /// With I-DATA: the message of each stream that is being cut, for as long the first of its stream. None with DATA.
+    #[expect(clippy::box_collection, reason = "a pointer is all that it takes where nothing is interleaved")]
     interleaved: Option<Box<BTreeMap<u16, Cutting>>>,
     bytes: u64,
     messages: u64,

@@ -418,7 +418,7 @@ impl Sender {
     /// The peer restarted: what the user knows of messages handed over stays.
     pub fn keep_account(&mut self, before: &mut Sender) {
         self.abandoned_reported = before.abandoned_reported;
-        self.abandoned = core::mem::replace(&mut before.abandoned, LazyBox::empty());
+        self.abandoned = core::mem::take(&mut before.abandoned);
         (self.want_writable, self.refused) = (before.want_writable, before.refused);
     }
 }

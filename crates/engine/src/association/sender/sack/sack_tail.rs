@@ -90,7 +90,7 @@ impl Association {
     /// No copy was overtaken by what the SACK at hand acknowledges: the usual case, which needs no verdicts.
     fn nothing_to_judge(&mut self, advanced: bool) -> bool {
         let by_order = !self.policies.ask(Asks::ALL_COPIES);
-        let holes = self.sender.gaps.len() > 0 && !by_order;
+        let holes = !self.sender.gaps.is_empty() && !by_order;
         let suspect = |i: usize, p: &Path| {
             self.overtaken(i, advanced).is_some_and(|seq| p.flight.first_copy().is_some_and(|c| c.tx_seq < seq))
         };
