@@ -129,9 +129,9 @@ mod tests {
                 let new = block.add(row.iter().copied(), &sum(&row, &sources));
                 prop_assert_eq!(block.rank(), before + usize::from(new));
                 came.push(row);
-                for i in 0..n {
+                for (i, source) in sources.iter().enumerate() {
                     if let Some(symbol) = block.solved(i) {
-                        prop_assert_eq!(symbol, &sources[i][..]);
+                        prop_assert_eq!(symbol, &source[..]);
                     }
                 }
                 let all: Vec<u8> = (0..n).map(|i| came.iter().fold(0, |a, r| a ^ r[i])).collect();

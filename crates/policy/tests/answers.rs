@@ -202,7 +202,7 @@ proptest! {
                 if matches!(settled, Settled::Blocked) {
                     // A clock wakes one that spends budgets, and then it may not sleep on.
                     prop_assert!(!w.period.length.is_zero(), "{name} sleeps with {} chunks and nothing in flight", q.len());
-                    w.now = w.now + w.period.length;
+                    w.now += w.period.length;
                     w.period = Period { serial: w.period.serial + 1, start: w.now, ..w.period };
                     let cx = w.cx(eligible, &[]);
                     scheduler.observe(&cx, &QueueView::of(&q), Occasion::Period);

@@ -125,10 +125,10 @@ fn a_paced_reward_takes_a_round_trip_and_four_packets_an_event() {
     let (mut s, mut f) = (scene(), policy(Reward::Paced));
     f.fwnd = 180_000;
     assert_eq!(adjusted(&mut f, &mut s), [], "no time has passed");
-    s.now = s.now + ms(1);
+    s.now += ms(1);
     assert_eq!(adjusted(&mut f, &mut s), [(A, 40_800), (B, 20_400)], "a hundredth of the reward");
     for _ in 0..60 {
-        s.now = s.now + ms(10);
+        s.now += ms(10);
         adjusted(&mut f, &mut s);
         assert!(s.paths[0].cwnd + s.paths[1].cwnd <= 180_000);
     }
@@ -136,7 +136,7 @@ fn a_paced_reward_takes_a_round_trip_and_four_packets_an_event() {
     let before = s.paths[0].cwnd;
     f.fwnd = 900_000;
     adjusted(&mut f, &mut s);
-    s.now = s.now + ms(90);
+    s.now += ms(90);
     adjusted(&mut f, &mut s);
     assert_eq!(s.paths[0].cwnd - before, 4 * MTU);
     // A loss ends it.

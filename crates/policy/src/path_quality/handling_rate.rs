@@ -168,7 +168,7 @@ mod tests {
         for _ in 0..100 {
             q.observe(&s.cx(), Notice::Sent { path: A, bytes: bytes / 100 });
             q.observe(&s.cx(), Notice::Acked { path: A, bytes: bytes / 100, sent_at: s.now });
-            s.now = s.now + ms(10);
+            s.now += ms(10);
         }
         tick(s, q).0
     }
@@ -227,11 +227,11 @@ mod tests {
         s.rtt(0, 50);
         let mut q = HandlingRate::default();
         tick(&s, &mut q);
-        s.now = s.now + ms(1_000);
+        s.now += ms(1_000);
         let (_, probe) = tick(&s, &mut q);
         assert!(probe.is_empty());
         assert_eq!(q.wakeup(), Some(s.now + ms(1_000)));
-        s.now = s.now + ms(10);
+        s.now += ms(10);
         q.observe(&s.cx(), Notice::Sent { path: A, bytes: 1_000 });
         assert_eq!(q.wakeup(), Some(s.now + ms(40)), "the period that would have been");
     }

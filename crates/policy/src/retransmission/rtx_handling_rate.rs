@@ -61,7 +61,8 @@ mod tests {
         assert_eq!(ask(&s, all.without(PathId(1))), Target::On(PathId(0)));
         s.close(1);
         assert_eq!(ask(&s, all), Target::On(PathId(0)));
-        (s.close(0), s.close(2));
+        s.close(0);
+        s.close(2);
         assert_eq!(ask(&s, all), Target::On(PathId(1)), "all are full: the best is waited for");
         assert_eq!(ask(&s, PathSet::EMPTY), Target::Wait);
     }

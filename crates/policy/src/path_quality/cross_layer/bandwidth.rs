@@ -91,7 +91,7 @@ mod tests {
 
     fn run(b: &mut Bandwidth, now: &mut Instant, n: u32, bytes: u64, gap: u64) {
         for _ in 0..n {
-            *now = *now + ms(gap);
+            *now += ms(gap);
             b.released(*now, bytes, ms(1_000));
         }
     }

@@ -89,7 +89,7 @@ mod tests {
         let mut now = Instant::from_millis(5_000);
         u.lost(now, RTT);
         for g in gaps {
-            now = now + ms(*g);
+            now += ms(*g);
             u.lost(now, RTT);
         }
         u
@@ -118,8 +118,8 @@ mod tests {
     #[test]
     fn half_widths_follow_student() {
         for n in 3..=10usize {
-            let mut u = Interval::default();
-            u.gaps = (0..n).map(|i| if i % 2 == 0 { 1.0 } else { 2.0 }).collect();
+            let gaps = (0..n).map(|i| if i % 2 == 0 { 1.0 } else { 2.0 }).collect();
+            let u = Interval { gaps, ..Interval::default() };
             let mean = u.gaps.iter().sum::<f64>() / n as f64;
             let spread = u.gaps.iter().map(|g| (g - mean) * (g - mean)).sum::<f64>() / (n - 1) as f64;
             let quantile = [4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262][n - 3];

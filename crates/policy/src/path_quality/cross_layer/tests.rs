@@ -40,7 +40,7 @@ fn carry(s: &mut Scene, q: &mut CrossLayer, p: PathId, bytes: u64, time: Duratio
         q.observe(&s.cx(), Notice::Sent { path: p, bytes });
         q.observe(&s.cx(), Notice::Released { path: p, bytes });
         q.observe(&s.cx(), Notice::Acked { path: p, bytes, sent_at: s.now });
-        s.now = s.now + ms(10);
+        s.now += ms(10);
         if q.wakeup().unwrap() <= s.now {
             probes = probes.or(tick(s, q).1);
         }
@@ -140,7 +140,7 @@ fn penalties_of_a_period_weigh_on_capacity() {
 fn losing(s: &mut Scene, q: &mut CrossLayer, p: PathId) {
     for _ in 0..12 {
         q.observe(&s.cx(), Notice::Lost { path: p });
-        s.now = s.now + ms(120);
+        s.now += ms(120);
     }
     tick(s, q);
 }
@@ -153,7 +153,7 @@ fn a_path_that_loses_faster_than_its_timeout_is_left_out_until_a_pair_is_answere
     assert!(s.paths[0].signals.sidelined && !s.paths[1].signals.sidelined);
     assert_eq!(q.counters(), [("sidelined", 1)]);
     // It is probed although it carries nothing.
-    s.now = s.now + ms(10_000);
+    s.now += ms(10_000);
     let (_, probe) = tick(&mut s, &mut q);
     assert!(probe.has(A) && !probe.has(B) && s.paths[0].signals.sidelined);
     q.observe(&s.cx(), Notice::Reference { path: A, answers: 0 });
@@ -175,7 +175,7 @@ fn an_answer_right_after_the_losses_is_too_early() {
     q.observe(&s.cx(), Notice::Reference { path: A, answers: 2 });
     tick(&mut s, &mut q);
     assert!(s.paths[0].signals.sidelined);
-    s.now = s.now + ms(150);
+    s.now += ms(150);
     tick(&mut s, &mut q);
     assert!(!s.paths[0].signals.sidelined);
 }
@@ -186,7 +186,7 @@ fn one_path_stays_whatever_it_loses() {
     tick(&mut s, &mut q);
     for _ in 0..12 {
         [A, B].into_iter().for_each(|p| q.observe(&s.cx(), Notice::Lost { path: p }));
-        s.now = s.now + ms(120);
+        s.now += ms(120);
     }
     s.paths[1].srtt = ms(110);
     tick(&mut s, &mut q);
@@ -200,7 +200,7 @@ fn how_strict_activity_is_judged() {
         tick(&mut s, &mut q);
         for _ in 0..5 {
             q.observe(&s.cx(), Notice::Lost { path: A });
-            s.now = s.now + ms(900);
+            s.now += ms(900);
         }
         tick(&mut s, &mut q);
         assert_eq!(s.paths[0].signals.sidelined, sidelined, "{spec}: 900 ms beside a timeout of a second");
@@ -216,10 +216,10 @@ fn a_path_that_carries_nothing_is_not_probed_and_an_idle_association_has_long_pe
     let (mut s, mut q) = (scene(), policy(""));
     s.unsent = 0;
     tick(&mut s, &mut q);
-    s.now = s.now + ms(1_000);
+    s.now += ms(1_000);
     let (_, probe) = tick(&mut s, &mut q);
     assert_eq!((probe, q.wakeup()), (PathSet::EMPTY, Some(s.now + ms(1_000))));
-    s.now = s.now + ms(30);
+    s.now += ms(30);
     q.observe(&s.cx(), Notice::Sent { path: A, bytes: 1_000 });
     assert_eq!(q.wakeup(), Some(s.now + ms(70)), "data ends the long period where it would have ended");
     let probes = carry(&mut s, &mut q, A, 1_000, ms(3_000));
