@@ -1,7 +1,7 @@
 //! Multipath TCP on this crate's TCP: one stream of data over several subflows, each a TCP connection of its own.
 //!
 //! The rules are those of RFC 8684 as far as they concern data: each subflow numbers and repairs its own segments, the
-//! data have numbers of their own ([`Content::number`]) which the receiver orders and acknowledges across subflows, and
+//! data have numbers of their own (`Content`) which the receiver orders and acknowledges across subflows, and
 //! there is one receive window, of data and not of subflows. How windows grow together is in `coupling/`, where a segment
 //! leaves in `scheduler.rs`, what is put onto another subflow again in `stream.rs`. There are no bytes on a wire: what
 //! stands for the bytes of a segment is a number that the receiver can check ([`content`]). In `coded/` are two transports

@@ -42,7 +42,7 @@ impl PathView {
     }
 }
 
-/// Sends one connection to a [`MptcpSink`].
+/// Sends one connection to a `MptcpSink`.
 pub struct MptcpSource {
     config: MptcpConfig,
     subflows: Vec<Subflow>,
