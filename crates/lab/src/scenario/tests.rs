@@ -313,8 +313,9 @@ traffic = { kind = "cbr", rate = "100kbit", size = 200 }
     empty("other.message-delay-p99", stream);
     let counts = "; tcp has `retransmissions`, `timeouts` and `recoveries`";
     empty("other.losses", &format!("flow `other` is over tcp, and only sctp or udp has that{counts}"));
-    empty("noise.timeouts", "flow `noise` is over udp, and only sctp or tcp has that; udp has `losses`");
-    empty("*.spurious", "flow `noise` is over udp, and only sctp or tcp has that");
+    let repairing = "flow `noise` is over udp, and only sctp or tcp or mptcp or nc-mptcp or fmtcp has that";
+    empty("noise.timeouts", &format!("{repairing}; udp has `losses`"));
+    empty("*.spurious", repairing);
     empty("main.deadline-misses", "flow `main` needs a `lifetime`, such as \"150ms\"");
     empty("other.decisions", "flow `other` is over tcp, and only sctp has that");
     let cable = with("path1.utilisation", "rate = \"10mbit\", delay", "delay").expect_err("a mistake").to_string();
