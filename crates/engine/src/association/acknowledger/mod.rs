@@ -154,6 +154,11 @@ impl Acknowledger {
         if counted { self.packets.min(3) as u8 } else { 0 }
     }
 
+    /// When what a SACK answers came: the newest DATA's time, or now where none came since the last SACK.
+    fn arrived(&self, now: Instant) -> Instant {
+        if self.packets > 0 { self.newest } else { now }
+    }
+
     /// A SACK of so many bytes was built.
     fn sent(&mut self, bytes: usize) {
         self.way_back.sent(bytes);
@@ -207,6 +212,16 @@ mod tests {
         assert_eq!(a.answered(true), 2);
         a.sent(28);
         assert!(!a.is_pending());
+    }
+
+    #[test]
+    fn a_sack_is_dated_by_its_newest_data_and_one_without_data_by_itself() {
+        let mut a = Acknowledger::default();
+        a.after_packet(at(10), plain(true), DELAY, &Delayed);
+        assert_eq!(a.arrived(at(90)), at(10), "DATA waited for its SACK");
+        a.sent(28);
+        a.after_forward_tsn(at(300), DELAY, true);
+        assert_eq!(a.arrived(at(300)), at(300), "no DATA since: its old arrival would date a new answer");
     }
 
     #[test]

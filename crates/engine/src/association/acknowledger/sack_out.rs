@@ -84,7 +84,7 @@ impl Association {
         }
         if self.peer.time_stamps {
             // Of the packet, not of the answer, which may have waited.
-            let arrived = self.acknowledger.newest;
+            let arrived = self.acknowledger.arrived(now);
             out.packet.push(&TimeStamp { micros: (arrived.as_nanos() / 1_000) as u32 });
         }
         if self.peer.parity && self.receiver.has_restored() {
