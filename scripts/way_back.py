@@ -26,7 +26,7 @@ def free_port():
         return s.getsockname()[1]
 
 
-def measure(program, clip, links):
+def measure(program, clip, links, policies):
     """Bytes each way, packets each way, and what the receiver missed."""
     port, relays = free_port(), [free_port() for _ in links]
     with tempfile.TemporaryDirectory() as folder:
@@ -40,7 +40,7 @@ def measure(program, clip, links):
         paths = [f"listen 127.0.0.1:{r} to 127.0.0.1:{port} {link}" for r, link in zip(relays, links)]
         try:
             emulate, report = start("emulate", "emulate", "--stats", "json", *(a for p in paths for a in ("--path", p)))
-            recv, said = start("recv", "recv", f"anabranch://127.0.0.1:{port}", f"{folder}/out.ts", "--once", "-J")
+            recv, said = start("recv", "recv", f"anabranch://127.0.0.1:{port}", f"{folder}/out.ts", "--once", "-J", *policies)
             time.sleep(0.7)
             via = [a for i, r in enumerate(relays) for a in ("--path", f"127.0.0.{i + 1},via=127.0.0.1:{r}")]
             send, _ = start("send", "send", clip, f"anabranch://127.0.0.1:{port}?latency=300", "-q", *via)
@@ -67,13 +67,15 @@ def main():
     parser.add_argument("--program", required=True)
     parser.add_argument("--clip", required=True)
     parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--only", default="", help="networks whose names have this text")
+    parser.add_argument("--set", action="append", default=[], help="a policy of the receiver, as acknowledge=...")
     args = parser.parse_args()
     good = True
     print(f"{'network':46} {'share back':>20} {'with UDP and IP':>16} {'packets back':>13} {'unusable':>9}")
-    for name, bound, links in NETWORKS:
+    for name, bound, links in (n for n in NETWORKS if args.only in n[0]):
         shares, headed, packets, unusable = [], [], [], 0
         for _ in range(args.rounds):
-            count, stream = measure(args.program, args.clip, links)
+            count, stream = measure(args.program, args.clip, links, [a for p in args.set for a in ("--set", p)])
             (up, up_packets), (down, down_packets) = count["up"], count["down"]
             shares.append(down / up)
             headed.append((down + 28 * down_packets) / (up + 28 * up_packets))

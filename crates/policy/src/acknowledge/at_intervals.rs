@@ -32,8 +32,8 @@ pub(super) const POLICY: Policy<dyn Acknowledge> = Policy {
             ParamInfo::count("packets", 10, "packets", 1, 1_000, "are worth a SACK where nothing is missing"),
             ParamInfo::millis("longest", 10, 0, 100, "time between two SACKs with fewer"),
             ParamInfo::number("share", 0.008, "of the payload", 0.0, 1.0, "that SACKs may be where nothing is missing"),
-            ParamInfo::number("gap_share", 0.026, "of the payload", 0.0, 1.0, "that SACKs may be where something is"),
-            ParamInfo::millis("dear", 6, 0, 100, "time between two SACKs once they have had their share"),
+            ParamInfo::number("gap_share", 0.022, "of the payload", 0.0, 1.0, "that SACKs may be where something is"),
+            ParamInfo::millis("dear", 9, 0, 100, "time between two SACKs once they have had their share"),
             ParamInfo::millis("quick", 2_500, 0, 60_000, "time from the first DATA in which all is answered at once"),
         ],
     },
@@ -134,11 +134,11 @@ mod tests {
         assert_eq!(p.decide(&ReceiveView { gap: true, ..soon }), AckWhen::By(v.now + Duration::from_millis(3)));
         assert_eq!(p.decide(&ReceiveView { immediate: true, ..soon }), AckWhen::Now);
         let dear = ReceiveView { way_back: Ppm(10_000), packets_since_sack: 10, ..soon };
-        assert_eq!(p.decide(&dear), AckWhen::By(v.now + Duration::from_millis(8)), "more than their share");
+        assert_eq!(p.decide(&dear), AckWhen::By(v.now + Duration::from_millis(11)), "more than their share");
         let gap = ReceiveView { gap: true, ..dear };
         assert_eq!(p.decide(&gap), AckWhen::By(v.now + Duration::from_millis(3)), "there they may be more");
         let gap = ReceiveView { way_back: Ppm(30_000), ..gap };
-        assert_eq!(p.decide(&gap), AckWhen::By(v.now + Duration::from_millis(6)));
+        assert_eq!(p.decide(&gap), AckWhen::By(v.now + Duration::from_millis(9)));
         let first = |ms| Some(v.now - Duration::from_millis(ms));
         assert_eq!(
             p.decide(&ReceiveView { first_data: first(2_499), ..soon }),
