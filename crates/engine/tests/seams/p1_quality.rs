@@ -120,11 +120,7 @@ impl CrossLayer {
 
 impl PathQuality for CrossLayer {
     fn observe(&mut self, cx: &AssocView<'_>, n: Notice) {
-        let (Notice::Sent { path, .. }
-        | Notice::Released { path, .. }
-        | Notice::Acked { path, .. }
-        | Notice::Lost { path }
-        | Notice::Reference { path, .. }) = n;
+        let path = n.path();
         let own = self.of(path).bandwidth as u64;
         let mut seen = self.seen.get();
         let Some(p) = cx.path(path) else { return seen.stale.push(format!("{n:?}: no view")) };

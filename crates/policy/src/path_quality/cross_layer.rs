@@ -273,11 +273,7 @@ impl PathQuality for CrossLayer {
         &self.counters
     }
     fn observe(&mut self, cx: &AssocView<'_>, n: Notice) {
-        let (Notice::Sent { path, .. }
-        | Notice::Released { path, .. }
-        | Notice::Acked { path, .. }
-        | Notice::Lost { path }
-        | Notice::Reference { path, .. }) = n;
+        let path = n.path();
         let Some(p) = cx.path(path) else { return };
         if self.paths.len() <= path.index() {
             self.paths.resize_with(path.index() + 1, Estimate::default);

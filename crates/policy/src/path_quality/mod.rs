@@ -46,6 +46,19 @@ pub enum Notice {
     },
 }
 
+impl Notice {
+    /// The path on which it happened.
+    pub fn path(&self) -> PathId {
+        match *self {
+            Notice::Sent { path, .. }
+            | Notice::Released { path, .. }
+            | Notice::Acked { path, .. }
+            | Notice::Lost { path }
+            | Notice::Reference { path, .. } => path,
+        }
+    }
+}
+
 /// The board as its main writer sees it.
 #[derive(Clone, Debug, Default)]
 pub struct Board {
