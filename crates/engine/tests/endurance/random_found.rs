@@ -5,7 +5,7 @@ use crate::common::*;
 use anabranch_engine::{Event, PathMtuDiscovery, SendOptions};
 use anabranch_policy::registry::Hook;
 use anabranch_policy::view::PathState;
-use anabranch_wire::{Chunk, GapBlock, NrSackOut, Parameter, SackOut, kind};
+use anabranch_wire::{Chunk, GapBlock, NrSackOut, Packet, Parameter, SackOut, Verify, kind};
 
 /// A SACK that was overtaken takes back what it does not know (`stale_sacks_count`), but not what an NR-SACK promised to
 /// keep: its payload is gone, and would leave as DATA without any.
@@ -113,6 +113,67 @@ fn new_data_do_not_wait_for_a_repair_that_never_comes() {
         let whole = |b: &Bench| b.at_server.iter().filter(|m| number_of(m).1.is_multiple_of(2)).count() == 30;
         let until = b.now + ms(1_800_000);
         assert!(b.run_until(until, whole), "seed {seed}: {} arrived", b.at_server.len());
+    }
+}
+
+/// A peer without room takes nothing but what it waits for. While copies of another chunk filled each path after each
+/// expiry of T3, what it waits for never left: it was meant for the path on which a copy was under way just then.
+#[test]
+fn copies_do_not_keep_back_what_is_marked() {
+    let retransmissions =
+        ["rtx_csi", "rtx_same", "rtx_asap", "rtx_ssthresh", "rtx_loss_rate", "rtx_cwnd", "predicted_arrival"];
+    for (seed, retransmission) in retransmissions.into_iter().enumerate() {
+        for delay in [7, 60, 178, 400] {
+            let mut config = assoc_config("ns2-era-cmt");
+            config.timers.rto_max = ms(1_000);
+            for (hook, policy) in [
+                (Hook::Redundancy, "preventive_copy"),
+                (Hook::RetransmissionOrder, "class_then_tsn"),
+                (Hook::Retransmission, retransmission),
+            ] {
+                config.profile.set(hook, policy).expect("a policy");
+            }
+            let mut b = Bench::pair(seed as u64, &config, &assoc_config("cmt"));
+            b.largest = 1_500;
+            b.paths.add("path0", link(8, delay), link(8, delay));
+            b.paths.add("path1", link(6, 7), link(6, 7));
+            b.connect(&config);
+            b.run_for(ms(5_000));
+            // The first chunk is lost four times, and until it came at last the peer takes nothing of the third one.
+            let (mut first, mut lost) = (None, 0);
+            b.filter = Some(Box::new(move |l| {
+                if l.from != Side::Client {
+                    return true;
+                }
+                let packet = Packet::parse(l.bytes, Verify::Trusted).expect("a packet");
+                for c in packet.chunks().flatten() {
+                    let Ok(Chunk::Data(data)) = c.decode() else { continue };
+                    let tsn = data.header.tsn;
+                    let first = *first.get_or_insert(tsn);
+                    if tsn == first && lost < 4 {
+                        lost += 1;
+                        return false;
+                    }
+                    if tsn == first {
+                        lost = u32::MAX;
+                    }
+                    if tsn == first.plus(2) && lost < u32::MAX {
+                        return false;
+                    }
+                }
+                true
+            }));
+            for i in 0..4u32 {
+                let class = if i == 0 { 2 } else { 0 };
+                b.send(Side::Client, SendOptions { class, ..SendOptions::default() }, numbered(0, i, 863));
+            }
+            let until = b.now + ms(60_000);
+            assert!(
+                b.run_until(until, |b| b.at_server.len() == 4),
+                "{retransmission}, {delay} ms: {} came",
+                b.at_server.len()
+            );
+        }
     }
 }
 

@@ -54,7 +54,13 @@ impl Association {
             self.sender.redundancy_wakeup = self.redundancy_asks_for(now);
             return false;
         }
+        // After an expiry of T3 one packet is in flight on a path (§7.2.3). A copy in its place, time after time, would keep
+        // what is marked back for ever, where that waits for a path on which such a copy is under way.
+        let marked = self.sender.board.has_marked();
         for id in facts.eligible.iter() {
+            if marked && self.paths[id.index()].expiry.is_silent() {
+                continue;
+            }
             let extra = {
                 let cx = self.views.see(&mut self.paths, &self.policies, &facts);
                 let Some(v) = cx.path(id) else { continue };
