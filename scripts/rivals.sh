@@ -113,6 +113,8 @@ lay() {
         --path "name one listen 127.0.0.1:$relay to 127.0.0.1:$((relay + 2)) $first" \
         --path "name two listen 127.0.0.1:$((relay + 1)) to 127.0.0.1:$((relay + 3)) $second"
     began=$(cut -d' ' -f1 /proc/uptime)
+    # Whoever sends to it before that hears of a closed port and ends, and its interface with it.
+    for i in 0 1; do await "the emulator does not listen" listens $((relay + i)); done
     for i in 1 2; do
         start "near$i" socat -b 4096 "TUN,tun-name=w$i-$$,iff-no-pi" "UDP4:127.0.0.1:$((relay + i - 1)),rcvbuf=4000000"
     done
@@ -133,6 +135,11 @@ lay() {
     done
     # The way back opens with the first packet of each path.
     for i in 1 2; do "${in_near[@]}" bash -c "echo >/dev/udp/10.77.$i.1/9"; done
+}
+
+# listens PORT: a UDP socket is bound to it.
+listens() {
+    [ -n "$(ss -Huln "sport = :$1")" ]
 }
 
 # move NS NAME ADDRESS: a TUN interface into its namespace; the program that made it keeps it.
