@@ -101,6 +101,13 @@ pub static SHIPPED: &[Shipped] = shipped! {
     "confluent-scheduling":
         "experiment.toml", "claims.toml", "figures.toml", "a.toml", "b.toml", "a-windows.toml", "b-windows.toml",
         "order.toml", "handover.toml", "live.toml";
+    "cmt-cl-fd":
+        "experiment.toml", "claims.toml", "claims-calibrated.toml", "claims-neutral.toml", "claims-own.toml",
+        "figures.toml", "three-paths.toml", "shared.toml", "own-path.toml", "s1a.toml", "s1b.toml", "s1c.toml",
+        "s2.toml", "f1.toml", "f1b.toml", "f1c.toml", "f2.toml", "f2b.toml", "way-back.toml", "ablation-radio.toml",
+        "ablation-shared.toml";
+    "fairness":
+        "experiment.toml", "f1.toml", "f2.toml", "disjoint.toml", "grid.toml";
     "weather":
         "experiment.toml", "one.toml", "several.toml", "one-start.toml", "one-spike-600ms.toml",
         "one-stopped-2s.toml", "one-collapse.toml", "one-dark-1s.toml", "one-loss-jitter.toml", "one-overload.toml",
