@@ -274,3 +274,12 @@ fn cmt_never_starves() {
 fn media_never_starves() {
     soak("media");
 }
+
+/// One path came back while the other one was slow, and was left to T3 because that one answered: 1.4 s beyond the latency.
+#[test]
+fn a_path_that_is_back_is_used_beside_a_slow_one() {
+    let mut o = Outcome::default();
+    Spell::new("low-latency", 5_002).run(340_000, &mut o);
+    let worst = o.worst.expect("time passed");
+    assert!(worst.beyond <= ms(1_000), "{worst}");
+}

@@ -14,14 +14,19 @@ use anabranch_policy::view::{PathState, PathView};
 
 /// Less room than this in a packet is not worth a search.
 const CRUMB: usize = 20;
+/// A round trip after which much of what has a deadline is late.
+const SLOW: Duration = Duration::from_millis(250);
 
 impl Association {
-    /// The interval is over. While another path in use works, data goes there, and this one is its policy's affair;
-    /// where none works it is the turn of whichever is used for want of a better one.
+    /// The interval is over. While another path in use works, data goes there, and this one is its policy's affair, unless
+    /// answers are [`SLOW`] there and came quicker here: what has a deadline may be late there. Where none works it is the
+    /// turn of whichever is used for want of a better one.
     pub(in crate::association) fn on_probe_timer(&mut self, now: Instant, id: PathId) {
         let usable = carrying(&self.paths, &self.policies);
         let silent = |p: &Path| p.expiry.is_silent() || self.stuck_from(p).is_some_and(|at| at <= now);
-        let alone = self.paths.iter().filter(|p| usable.has(p.id())).all(silent);
+        let here = self.paths.get(id.index()).map_or(Duration::ZERO, |p| p.rtt.min_rtt());
+        let slow = |p: &Path| p.id() != id && p.rtt.srtt() > SLOW.max(here * 2);
+        let alone = self.paths.iter().filter(|p| usable.has(p.id())).all(|p| silent(p) || slow(p));
         let Some(p) = self.paths.get(id.index()) else { return };
         let (silent, resumed, later) = (silent(p), p.expiry.has_resumed(), self.stuck_from(p));
         if let Some(p) = self.paths.get_mut(id.index()) {
