@@ -43,6 +43,8 @@ impl Asks {
     pub const PARITY: Asks = Asks(1 << 15);
     /// `LossCause::sample`: round trips, packet by packet.
     pub const SAMPLES: Asks = Asks(1 << 16);
+    /// `Redundancy::answered`: how old each chunk was when it was acknowledged.
+    pub const ANSWERS: Asks = Asks(1 << 17);
     /// Something to write on the board of facts.
     pub const BOARD: Asks = Asks::BOUND.and(Asks::PUBLISH).and(Asks::QUALITY);
 

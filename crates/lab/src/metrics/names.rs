@@ -375,7 +375,9 @@ pub fn is_share(name: &str) -> bool {
             | FlowMetric::Due(_)
             | FlowMetric::Picture(Picture::Capped)
             | FlowMetric::Viewed(V::Decodable)
-            | FlowMetric::Framed(F::Whole | F::WholeOf(_) | F::WastedBytes | F::Possible | F::Offline | F::OfflineDecodable)
+            | FlowMetric::Framed(
+                F::Whole | F::WholeOf(_) | F::WastedBytes | F::Possible | F::Offline | F::OfflineDecodable
+            )
     )
 }
 

@@ -204,7 +204,9 @@ mod tests {
     /// Frames each 100 ms; those due at these times are missing.
     fn frames(missing: &[u64]) -> Vec<Due> {
         let whole = |n| !missing.contains(&(n * 100));
-        (0..100).map(|n| Due { at: Instant::from_millis(n * 100), whole: whole(n), class: FrameClass::I, within: true }).collect()
+        (0..100)
+            .map(|n| Due { at: Instant::from_millis(n * 100), whole: whole(n), class: FrameClass::I, within: true })
+            .collect()
     }
 
     #[test]

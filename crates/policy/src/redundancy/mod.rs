@@ -3,7 +3,7 @@
 use crate::asks::every_policy;
 use crate::registry::Policy;
 use crate::view::{AssocView, ChunkView, PathView};
-use anabranch_base::{Instant, Tsn};
+use anabranch_base::{Duration, Instant, PathId, Tsn};
 
 /// What to add.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,6 +103,8 @@ pub trait Redundancy: Send {
     fn write(&mut self, _number: u64, _room: usize, _sources: &dyn Sources) -> Option<Vec<u8>> {
         None
     }
+    /// A chunk that left once, by this path, was acknowledged so long after; with [`Asks::ANSWERS`](crate::Asks::ANSWERS).
+    fn answered(&mut self, _path: PathId, _age: Duration) {}
     /// The peer restored a chunk from parity.
     fn repaired(&mut self, _tsn: Tsn) {}
     /// Tap on sent payloads.
@@ -112,6 +114,7 @@ pub trait Redundancy: Send {
 pub mod chunk_rescheduling;
 pub mod deadline_copy;
 pub mod erasure;
+mod late;
 pub mod none;
 pub mod preventive_copy;
 
