@@ -100,7 +100,9 @@ pub static SHIPPED: &[Shipped] = shipped! {
         "motive-hour.toml", "kernel/e1-components.csv";
     "confluent-scheduling":
         "experiment.toml", "claims.toml", "figures.toml", "a.toml", "b.toml", "a-windows.toml", "b-windows.toml",
-        "order.toml", "handover.toml", "live.toml";
+        "d.toml", "order.toml", "handover.toml", "live.toml";
+    "erasure":
+        "experiment.toml", "claims.toml", "figures.toml", "jitter.toml", "loss.toml", "share.toml";
     "weather":
         "experiment.toml", "one.toml", "several.toml", "one-start.toml", "one-spike-600ms.toml",
         "one-stopped-2s.toml", "one-collapse.toml", "one-dark-1s.toml", "one-loss-jitter.toml", "one-overload.toml",

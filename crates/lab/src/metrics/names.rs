@@ -182,7 +182,7 @@ const FLOW: [(&str, FlowMetric, &str); 18] = [
     ("reorder-max", FlowMetric::ReorderMax, "byte"),
     ("deadline-misses", FlowMetric::DeadlineMisses, ""),
 ];
-const MORE: [(&str, FlowMetric, &str); 26] = [
+const MORE: [(&str, FlowMetric, &str); 29] = [
     ("rejected", FlowMetric::Rejected, ""),
     ("decisions", FlowMetric::Decisions, ""),
     ("holes-mean", FlowMetric::HolesMean, ""),

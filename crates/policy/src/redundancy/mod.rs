@@ -107,6 +107,9 @@ pub trait Redundancy: Send {
     fn answered(&mut self, _path: PathId, _age: Duration) {}
     /// The peer restored a chunk from parity.
     fn repaired(&mut self, _tsn: Tsn) {}
+    /// A packet with data left by `path`, as it is on the wire, checksum included; with
+    /// [`Asks::WHOLE_PACKETS`](crate::Asks::WHOLE_PACKETS).
+    fn packet(&mut self, _path: PathId, _bytes: &[u8], _now: Instant) {}
     /// Tap on sent payloads.
     fn sent(&mut self, _s: &SentPayload<'_>) {}
 }
@@ -117,7 +120,14 @@ pub mod erasure;
 mod late;
 pub mod none;
 pub mod preventive_copy;
+pub mod split_error_correction;
 
 /// Its policies: one line each.
-pub static POLICIES: &[Policy<dyn Redundancy>] =
-    &[none::POLICY, preventive_copy::POLICY, deadline_copy::POLICY, chunk_rescheduling::POLICY, erasure::POLICY];
+pub static POLICIES: &[Policy<dyn Redundancy>] = &[
+    none::POLICY,
+    preventive_copy::POLICY,
+    deadline_copy::POLICY,
+    chunk_rescheduling::POLICY,
+    erasure::POLICY,
+    split_error_correction::POLICY,
+];
