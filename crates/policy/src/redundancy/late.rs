@@ -4,7 +4,8 @@
 //! probability it will be missing when it is due, given that it has not come yet: late or lost. Chunks that are due
 //! together, and those that will most likely have come by then, are one block. Its sums leave at the last moment at
 //! which they are in time, when most of what comes has come. How many: those that save the most chunks, each sum less a
-//! price. The price follows what was earned, up where more was wanted than there was, down where some is left over.
+//! price. The price follows what was earned, up where more was wanted than there was, down where some is left over; where
+//! new data wait, a sum costs nearly what a packet of theirs is worth.
 
 use crate::view::{AssocView, ChunkView, PathView};
 use anabranch_base::{Duration, Instant, PathId, Tsn};
@@ -20,13 +21,17 @@ const MOST_AGES: u32 = 512;
 const FEW: u32 = 16;
 /// Due so soon after the first of a block, a chunk is due with it.
 const TOGETHER: Duration = Duration::from_millis(5);
-/// A chunk that is due later is in the block when it is missing with no more than this probability at the time.
+/// A chunk that is due later is in the block when it is missing at the time with no more than this probability, and with
+/// hardly more than when it is due itself: what is still on its way would be one more to solve for.
 const LIKELY: f64 = 0.3;
+const HARDLY: f64 = 1.2;
 /// A chunk that will come, but for one case in so many, needs no parity.
 const SURE: f64 = 1e-3;
 /// Price of a sum in chunks saved: at first, at least, at most; and by how much it follows.
 const PRICE: (f64, f64, f64) = (0.3, 0.05, 0.9);
 const FOLLOWS: f64 = 1.05;
+/// So many packets of new data that have not left wait for a window.
+const BACKLOG: u64 = 4;
 
 /// Ages at which the chunks of a path were acknowledged.
 #[derive(Clone, Debug)]
@@ -204,21 +209,25 @@ impl Late {
             self.wakes = Some(moment);
             return;
         }
-        let chances = self.candidates.iter().map(|c| (c, self.missing(cx, c, first)));
-        // What is due later is of no harm where it will have come by then.
-        let belongs = |(c, missing): &(&Candidate, f64)| c.deadline <= first + TOGETHER || *missing <= LIKELY;
         let (mut covers, mut parts) = (vec![], vec![]);
-        for (c, missing) in chances.filter(belongs).filter(|(_, missing)| *missing > SURE) {
-            covers.push(c.tsn);
-            parts.push(missing);
+        for c in &self.candidates {
+            let missing = self.missing(cx, c, first);
+            let together = c.deadline <= first + TOGETHER;
+            let settled = || missing <= LIKELY && missing <= self.missing(cx, c, c.deadline) * HARDLY;
+            if missing > SURE && (together || settled()) {
+                covers.push(c.tsn);
+                parts.push(missing);
+            }
         }
         let wish = saves(&parts, code, parts.len().min(most.max(1) * 2));
-        let worth = |r: &usize| wish.get(*r).copied().unwrap_or(0.0) - self.price * *r as f64;
+        let waits = cx.unsent >= BACKLOG * cx.paths.iter().map(|p| p.mtu).max().unwrap_or(0);
+        let price = if waits { PRICE.2 } else { self.price };
+        let worth = |r: &usize| wish.get(*r).copied().unwrap_or(0.0) - price * *r as f64;
         let best = |up_to: usize| (0..=up_to).max_by(|a, b| worth(a).total_cmp(&worth(b)).then(b.cmp(a))).unwrap_or(0);
         let last = wish.len().saturating_sub(1);
         let (wanted, sums) = (best(last), best(most.min(last)));
-        let price = if wanted > sums { self.price * FOLLOWS } else { self.price / FOLLOWS };
-        self.price = price.clamp(PRICE.1, PRICE.2);
+        let follows = if wanted > sums { self.price * FOLLOWS } else { self.price / FOLLOWS };
+        self.price = follows.clamp(PRICE.1, PRICE.2);
         self.had.extend(covers.iter().map(|t| t.0));
         // There may be another block right behind.
         self.wakes = Some(cx.now + Duration::from_millis(1));
