@@ -15,7 +15,8 @@ use std::collections::BTreeSet;
 /// Width of a bin, and how many: what takes longer is in the last one.
 const BIN: Duration = Duration::from_millis(4);
 const BINS: usize = 256;
-/// So many ages are remembered; then each counts for half.
+/// So much a new age counts, and half of it once so many more have come.
+const NEW: u32 = 64;
 const MOST_AGES: u32 = 512;
 /// Fewer ages say nothing.
 const FEW: u32 = 16;
@@ -50,18 +51,18 @@ impl Default for Ages {
 impl Ages {
     pub fn add(&mut self, age: Duration) {
         let bin = (age.as_nanos() / BIN.as_nanos()) as usize;
-        if self.all >= MOST_AGES {
-            self.counts.iter_mut().for_each(|c| *c -= *c / 2);
+        if self.all >= MOST_AGES * NEW {
+            self.counts.iter_mut().for_each(|c| *c /= 2);
             self.all = self.counts.iter().sum();
         }
         if let Some(c) = self.counts.get_mut(bin.min(BINS - 1)) {
-            *c += 1;
-            self.all += 1;
+            *c += NEW;
+            self.all += NEW;
         }
     }
     /// The part that takes longer than `age`, evenly spread within a bin; none while little is known.
     pub fn longer_than(&self, age: Duration) -> Option<f64> {
-        if self.all < FEW {
+        if self.all < FEW * NEW {
             return None;
         }
         let at = age.as_nanos() as f64 / BIN.as_nanos() as f64;
