@@ -99,9 +99,9 @@ fn saves(parts: &[f64], code: Code, most: usize) -> Vec<f64> {
     let mut happen = vec![1.0];
     for p in parts {
         happen.push(0.0);
-        for k in (0..happen.len()).rev() {
-            let before = if k > 0 { happen[k - 1] } else { 0.0 };
-            happen[k] = happen[k] * (1.0 - p) + before * p;
+        let mut fewer = 0.0;
+        for h in &mut happen {
+            (*h, fewer) = (*h * (1.0 - p) + fewer * p, *h);
         }
     }
     let mut sum = 0.0;

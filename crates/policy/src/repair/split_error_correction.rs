@@ -26,7 +26,7 @@ pub(super) const POLICY: Policy<dyn Repair> = Policy {
 
 /// Places in `counters`.
 const DAMAGED: usize = 0;
-const CORRECTED: usize = 1;
+const MATCHED: usize = 1;
 const USELESS: usize = 2;
 
 struct SplitErrorCorrection {
@@ -44,11 +44,11 @@ impl SplitErrorCorrection {
             damaged: VecDeque::new(),
             records: VecDeque::new(),
             corrected: VecDeque::new(),
-            counters: [("damaged-kept", 0), ("damaged-corrected", 0), ("check-useless", 0)],
+            counters: [("damaged-kept", 0), ("damaged-matched", 0), ("check-useless", 0)],
         }
     }
     fn took(&mut self, packet: Vec<u8>) {
-        self.counters[CORRECTED].1 += 1;
+        self.counters[MATCHED].1 += 1;
         self.corrected.push_back(packet);
     }
     fn check(&mut self, record: Checks) {
@@ -131,8 +131,10 @@ mod tests {
         r.damaged(&hopeless);
         r.parity(1, &all);
         r.damaged(&other);
-        assert_eq!((r.corrected(), r.corrected(), r.corrected()), (Some(packet(1)), Some(packet(2)), None));
-        assert_eq!(r.counters, [("damaged-kept", 3), ("damaged-corrected", 2), ("check-useless", 0)]);
+        assert_eq!(r.corrected(), Some(packet(1)));
+        assert!(r.corrected().is_some_and(|p| p != packet(3)), "its checksum will tell");
+        assert_eq!((r.corrected(), r.corrected()), (Some(packet(2)), None));
+        assert_eq!(r.counters, [("damaged-kept", 3), ("damaged-matched", 3), ("check-useless", 0)]);
         r.parity(2, b"no record");
         r.parity(3, &all[..all.len() - 1]);
         assert_eq!(r.counters[USELESS].1, 1, "of what is cut off, whole records count");
@@ -142,10 +144,11 @@ mod tests {
 
     #[test]
     fn what_is_kept_has_an_end() {
-        let mut r = SplitErrorCorrection::new(&Params::new(vec![("packets", crate::registry::Value::Count(4))], 0));
+        let mut r = SplitErrorCorrection::new(&Params::new(vec![("packets", crate::registry::Value::Number(4.0))], 0));
         for n in 0..20 {
             let mut wrong = packet(n);
-            wrong[200] ^= 3;
+            // In the checksum itself, by which a record knows its packet.
+            wrong[9] ^= 3;
             r.damaged(&wrong);
             r.parity(1, &records(&[packet(n)]));
         }
