@@ -8,16 +8,16 @@
 //! of it; less what earlier sums cover of the same. Never more than `rate` of what is sent, and only in window that new
 //! data left free. Where nothing was lost lately, or what is lost can be sent again in time, it does nothing; its
 //! counters say how often which.
-//! With `late` it also makes up for what comes too late: see `late.rs` for how many sums leave and when. They leave before
+//! With `late` it also makes up for what comes too late: see `policy/src/late.rs` for how many sums leave and when. They leave before
 //! new data then, by the path on which they arrive first, and their number follows from the share of the chunks in flight
 //! that will be late or lost, by the ages at which earlier ones were acknowledged.
 //! What is cut while parity is agreed on leaves room for what a sum says of itself; a chunk that is larger is not covered.
 //! Needs a peer with a `repair` policy. Parameters: `rate`; `latency` ms, a deadline for messages without one;
 //! `window` ms, how far back a sum reaches; `code`; `late`; `guard` ms, time that a sum has to spare then.
 
-use super::late::Late;
 use super::{Extra, Redundancy, SentPayload, Sources};
 use crate::asks::{Asks, Counter};
+use crate::late::Late;
 use crate::parity::{MOST_SPAN, head_len, write_head};
 use crate::predict::Forecast;
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};

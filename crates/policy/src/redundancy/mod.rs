@@ -117,7 +117,6 @@ pub trait Redundancy: Send {
 pub mod chunk_rescheduling;
 pub mod deadline_copy;
 pub mod erasure;
-mod late;
 pub mod none;
 pub mod preventive_copy;
 pub mod split_error_correction;

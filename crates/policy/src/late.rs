@@ -1,4 +1,4 @@
-//! How much parity what may be late is worth, and when it leaves: for `erasure.rs` with `late`.
+//! How much parity what may be late is worth, and when it leaves: for `redundancy/erasure.rs` with `late`.
 //!
 //! Ages at which chunks were acknowledged are counted by path. From them follows for a chunk in flight with what
 //! probability it will be missing when it is due, given that it has not come yet: late or lost. Chunks that are due
@@ -36,7 +36,7 @@ const BACKLOG: u64 = 4;
 
 /// Ages at which the chunks of a path were acknowledged.
 #[derive(Clone, Debug)]
-pub(super) struct Ages {
+pub(crate) struct Ages {
     /// By bin.
     counts: Vec<u32>,
     all: u32,
@@ -114,7 +114,7 @@ fn saves(parts: &[f64], code: Code, most: usize) -> Vec<f64> {
 
 /// The sums of one block that have not left.
 #[derive(Debug)]
-pub(super) struct Block {
+pub(crate) struct Block {
     /// What they cover.
     covers: Vec<Tsn>,
     sums: usize,
@@ -133,7 +133,7 @@ struct Candidate {
 }
 
 /// What is known of lateness, and the block whose turn it is.
-pub(super) struct Late {
+pub(crate) struct Late {
     /// By path.
     ages: Vec<Ages>,
     pub block: Option<Block>,
