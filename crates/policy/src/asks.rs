@@ -43,6 +43,12 @@ impl Asks {
     pub const PARITY: Asks = Asks(1 << 15);
     /// `LossCause::sample`: round trips, packet by packet.
     pub const SAMPLES: Asks = Asks(1 << 16);
+    /// `Redundancy::answered`: how old each chunk was when it was acknowledged.
+    pub const ANSWERS: Asks = Asks(1 << 17);
+    /// `Redundancy::packet`: whole packets that left.
+    pub const WHOLE_PACKETS: Asks = Asks(1 << 18);
+    /// `Repair::damaged` and `corrected`.
+    pub const DAMAGED: Asks = Asks(1 << 19);
     /// Something to write on the board of facts.
     pub const BOARD: Asks = Asks::BOUND.and(Asks::PUBLISH).and(Asks::QUALITY);
 

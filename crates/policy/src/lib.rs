@@ -23,6 +23,7 @@ pub mod buffer;
 pub mod coupling;
 mod delays;
 mod lanes;
+mod late;
 pub mod loss_cause;
 pub mod loss_count;
 pub mod loss_threshold;

@@ -1,10 +1,12 @@
 //! What parity says of itself in front of its sum: for `redundancy/erasure.rs`, which writes it, and `repair/erasure.rs`.
+//! Below, the records of check bits of `split_error_correction`, of which a PARITY chunk carries several: of each packet its
+//! length (2 bytes), its checksum (4 bytes) and 7 check bits for each 15 bytes.
 //!
 //! Code (0 XOR, 1 RLC), number of TSNs from the first to the last one that is covered, distance of the first one back
 //! from the parity's own TSN (2 bytes), seed (2 bytes), and one bit for each of those TSNs, from the lowest bit of the
 //! first byte on. Integers in network order. The TSNs in between may be parity themselves, or acknowledged already.
 
-use anabranch_code::Code;
+use anabranch_code::{Code, hamming};
 
 /// Bytes in front of the bits.
 const FIXED: usize = 6;
@@ -72,6 +74,63 @@ pub(crate) fn write_head(number: u64, code: Code, seed: u16, covers: &[u64]) -> 
         }
     }
     Some(out)
+}
+
+/// The first byte of records of check bits, in place of a code.
+pub(crate) const CHECKS: u8 = 2;
+/// Bytes in front of the check bits of a packet: its length and its checksum.
+const CHECKS_HEAD: usize = 6;
+/// Where a packet's checksum is.
+const CHECKSUM: core::ops::Range<usize> = 8..12;
+
+/// Bytes of the record of a packet of so many.
+pub(crate) const fn record_len(packet: usize) -> usize {
+    CHECKS_HEAD + hamming::check_len(packet)
+}
+
+/// The record of a packet with its checksum; none of one that is too short or too long.
+pub(crate) fn write_checks(packet: &[u8]) -> Option<Vec<u8>> {
+    let sum = packet.get(CHECKSUM)?;
+    let mut out = Vec::with_capacity(record_len(packet.len()));
+    out.extend_from_slice(&u16::try_from(packet.len()).ok()?.to_be_bytes());
+    out.extend_from_slice(sum);
+    hamming::append_checks(packet, &mut out);
+    Some(out)
+}
+
+/// Check bits of a packet, read.
+#[derive(Clone, Debug)]
+pub(crate) struct Checks {
+    len: usize,
+    sum: [u8; 4],
+    checks: Vec<u8>,
+}
+
+impl Checks {
+    /// Those of a PARITY's record, as far as they are whole; none when it has other things.
+    pub fn read(record: &[u8]) -> Option<impl Iterator<Item = Checks>> {
+        let (&CHECKS, mut rest) = record.split_first()? else { return None };
+        Some(core::iter::from_fn(move || {
+            let (&[l0, l1, sum @ ..], behind) = rest.split_first_chunk::<CHECKS_HEAD>()?;
+            let len = usize::from(u16::from_be_bytes([l0, l1]));
+            let (checks, behind) = behind.split_at_checked(hamming::check_len(len))?;
+            rest = behind;
+            Some(Checks { len, sum, checks: checks.to_vec() })
+        }))
+    }
+    /// The packet, if these may be its check bits and correct it: it then has the checksum that they name.
+    pub fn correct(&self, packet: &[u8]) -> Option<Vec<u8>> {
+        if packet.len() != self.len {
+            return None;
+        }
+        let mut packet = packet.to_vec();
+        hamming::correct(&mut packet, &self.checks)?;
+        (packet.get(CHECKSUM) == Some(&self.sum)).then_some(packet)
+    }
+    /// What it holds.
+    pub fn bytes(&self) -> usize {
+        self.checks.len()
+    }
 }
 
 #[cfg(test)]

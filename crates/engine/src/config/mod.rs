@@ -165,7 +165,7 @@ impl AssocConfig {
     pub(crate) fn takes_parity(&self) -> bool {
         let e = &self.extensions;
         let wanted = e.parity
-            || self.profile.get(Hook::Redundancy) == "erasure"
+            || matches!(self.profile.get(Hook::Redundancy), "erasure" | "split_error_correction")
             || self.profile.get(Hook::Repair) != Hook::Repair.default_policy();
         let signed = || self.auth.chunks.iter().any(|k| matches!(*k, kind::DATA | kind::I_DATA));
         wanted && e.partial_reliability && (!e.nr_sack || e.vouch_for_all) && !signed()

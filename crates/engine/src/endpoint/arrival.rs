@@ -46,15 +46,17 @@ impl Endpoint {
         self.marked = false;
     }
 
-    /// The checksum is wrong. Tag and ports say whose the packet was, if that association reports damage; nothing else
-    /// of it counts.
+    /// The checksum is wrong. Tag and ports say whose the packet was, if that association reports or repairs damage;
+    /// nothing else of it counts.
     #[cold]
     fn arrived_damaged(&mut self, now: Instant, from: Source, bytes: &[u8]) {
         let Ok(packet) = Packet::parse(bytes, Verify::Trusted) else { return };
         let h = packet.header;
         let ours = h.dst_port == self.config.port || self.config.any_port && h.dst_port != 0;
         let Some(id) = self.owner(h.vtag, h.src_port).filter(|_| ours) else { return };
-        if self.slots.get_mut(&id).is_some_and(|s| s.association.report_damage(now, from, &packet, bytes)) {
+        let Some(s) = self.slots.work_on(&id) else { return };
+        let repaired = s.association.take_damaged_packet(now, from, bytes);
+        if s.association.report_damage(now, from, &packet, bytes) || repaired {
             self.wake(id);
         }
     }

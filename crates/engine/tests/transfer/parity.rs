@@ -97,6 +97,51 @@ fn what_is_lost_is_restored_in_time_and_counts_as_lost() {
     assert_eq!(receiver.parity_received, sender.parity_sent);
 }
 
+/// A damaged packet is corrected by check bits that came by the other path, and what was in it is read long before it would be
+/// sent again; not where a block has two wrong bits, nor where both ends do not do it.
+#[test]
+fn a_damaged_packet_is_corrected() {
+    let with = changed(assoc_config("cmt"), |c| {
+        c.profile.set(Hook::PathScheduler, "primary_only").expect("registered");
+        c.profile.set(Hook::Redundancy, "split_error_correction").expect("registered");
+        c.profile.set(Hook::Repair, "split_error_correction").expect("registered");
+    });
+    for (config, flips, read) in [(&with, 0x10, 3), (&with, 0x30, 1), (&assoc_config("cmt"), 0x10, 1)] {
+        let mut b = Bench::connected(3, config, &two_paths());
+        b.strict = true;
+        b.run_for(ms(1_000));
+        let caught = std::rc::Rc::new(std::cell::RefCell::new(Vec::new()));
+        let (keep, mut n) = (caught.clone(), 0);
+        b.filter = Some(Box::new(move |l| {
+            n += u32::from(l.has(kind::DATA));
+            let this = n == 2 && l.has(kind::DATA);
+            if this {
+                keep.borrow_mut().push((l.path, l.bytes.clone()));
+            }
+            !this
+        }));
+        for i in 0..3 {
+            assert!(b.send(Side::Client, SendOptions::default(), numbered(0, i, 1_000)));
+        }
+        b.run_for(ms(22));
+        let (path, packet) = caught.borrow()[0].clone();
+        let mut packet = packet.to_vec();
+        let sum = anabranch_wire::packet_checksum(&packet);
+        packet[8..12].copy_from_slice(&sum.to_le_bytes());
+        // One wrong bit in several blocks, in that with the checksum too.
+        for at in [10, 40, 500, 1_001] {
+            packet[at] ^= flips;
+        }
+        b.inject_summed(Side::Server, path, &packet);
+        b.run_for(ms(38));
+        assert_eq!(b.at_server.len(), read, "60 ms later, {flips}");
+        let stats = b.assoc(Side::Server).stats();
+        assert_eq!(stats.repaired, u64::from(read == 3));
+        b.run_for(ms(5_000));
+        assert_eq!(b.at_server.len(), 3, "in the end");
+    }
+}
+
 /// Nothing of it is on the wire for a peer that does not take it, nor is anything sent for it.
 #[test]
 fn a_peer_without_it_never_sees_it() {

@@ -100,7 +100,7 @@ pub static SHIPPED: &[Shipped] = shipped! {
         "motive-hour.toml", "kernel/e1-components.csv";
     "confluent-scheduling":
         "experiment.toml", "claims.toml", "figures.toml", "a.toml", "b.toml", "a-windows.toml", "b-windows.toml",
-        "order.toml", "handover.toml", "live.toml";
+        "d.toml", "order.toml", "handover.toml", "live.toml";
     "cmt-cl-fd":
         "experiment.toml", "claims.toml", "claims-calibrated.toml", "claims-neutral.toml", "claims-own.toml",
         "figures.toml", "three-paths.toml", "shared.toml", "own-path.toml", "s1a.toml", "s1b.toml", "s1c.toml",
@@ -108,6 +108,8 @@ pub static SHIPPED: &[Shipped] = shipped! {
         "ablation-shared.toml";
     "fairness":
         "experiment.toml", "f1.toml", "f2.toml", "disjoint.toml", "grid.toml";
+    "erasure":
+        "experiment.toml", "claims.toml", "figures.toml", "jitter.toml", "loss.toml", "share.toml";
     "weather":
         "experiment.toml", "one.toml", "several.toml", "one-start.toml", "one-spike-600ms.toml",
         "one-stopped-2s.toml", "one-collapse.toml", "one-dark-1s.toml", "one-loss-jitter.toml", "one-overload.toml",

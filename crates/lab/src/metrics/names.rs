@@ -4,6 +4,7 @@ use super::Picture;
 use super::repair_names::{EXAMPLES, Repair};
 use anabranch_policy::registry::{self, Hook};
 use anabranch_sim::netem::nearest;
+use anabranch_sim::traffic::FrameClass;
 
 /// What is measured of a flow or a group of flows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -71,6 +72,8 @@ pub enum Framed {
     Frames,
     /// Part of them that was whole in time.
     Whole,
+    /// Part of those of one class that was.
+    WholeOf(FrameClass),
     /// How many were not, for each event.
     LostPerEvent,
     /// From the end of an event until no frame is missing for a second; the longest.
@@ -179,7 +182,7 @@ const FLOW: [(&str, FlowMetric, &str); 18] = [
     ("reorder-max", FlowMetric::ReorderMax, "byte"),
     ("deadline-misses", FlowMetric::DeadlineMisses, ""),
 ];
-const MORE: [(&str, FlowMetric, &str); 26] = [
+const MORE: [(&str, FlowMetric, &str); 29] = [
     ("rejected", FlowMetric::Rejected, ""),
     ("decisions", FlowMetric::Decisions, ""),
     ("holes-mean", FlowMetric::HolesMean, ""),
@@ -196,6 +199,9 @@ const MORE: [(&str, FlowMetric, &str); 26] = [
     ("underflow-time", FlowMetric::Viewed(View::UnderflowTime), "s"),
     ("frames", FlowMetric::Framed(Framed::Frames), ""),
     ("whole-frames", FlowMetric::Framed(Framed::Whole), ""),
+    ("whole-frames-i", FlowMetric::Framed(Framed::WholeOf(FrameClass::I)), ""),
+    ("whole-frames-p", FlowMetric::Framed(Framed::WholeOf(FrameClass::P)), ""),
+    ("whole-frames-b", FlowMetric::Framed(Framed::WholeOf(FrameClass::B)), ""),
     ("lost-per-event", FlowMetric::Framed(Framed::LostPerEvent), ""),
     ("recovery", FlowMetric::Framed(Framed::Recovery), "s"),
     ("late-bytes", FlowMetric::Due(Lateness::Bytes), ""),
@@ -369,7 +375,9 @@ pub fn is_share(name: &str) -> bool {
             | FlowMetric::Due(_)
             | FlowMetric::Picture(Picture::Capped)
             | FlowMetric::Viewed(V::Decodable)
-            | FlowMetric::Framed(F::Whole | F::WastedBytes | F::Possible | F::Offline | F::OfflineDecodable)
+            | FlowMetric::Framed(
+                F::Whole | F::WholeOf(_) | F::WastedBytes | F::Possible | F::Offline | F::OfflineDecodable
+            )
     )
 }
 
@@ -389,6 +397,7 @@ mod tests {
         for share in [
             "main.deadline-misses",
             "film.whole-frames",
+            "film.whole-frames-i",
             "path1.queue-drops",
             "main.stage-cwnd",
             "all.jain",

@@ -6,7 +6,7 @@ use crate::oracle::{self, Film, Frame};
 use crate::scenario::{Flow, Plan, Playout};
 use anabranch_base::{Duration, Instant};
 use anabranch_sim::network::LinkId;
-use anabranch_sim::traffic::{Kind, TrafficConfig};
+use anabranch_sim::traffic::{FrameClass, Kind, TrafficConfig};
 
 /// So long without a missing frame, and the stream counts as whole again.
 const CALM: Duration = Duration::from_secs(1);
@@ -16,6 +16,7 @@ const CALM: Duration = Duration::from_secs(1);
 pub(super) struct Due {
     pub at: Instant,
     pub whole: bool,
+    pub class: FrameClass,
     /// It was made in the window that is looked at, and not after it.
     pub within: bool,
 }
@@ -52,8 +53,12 @@ impl Frames {
         let made: Vec<Frame> = made(flow, live.start, seed).take_while(|f| f.at + playout <= end).collect();
         // What follows an event may be after the window in which it began.
         let begun = made.iter().enumerate().filter(|(_, f)| f.at >= window.from());
-        let due =
-            |(n, f): (usize, &Frame)| Due { at: f.at + playout, whole: video.was_whole(n), within: window.holds(f.at) };
+        let due = |(n, f): (usize, &Frame)| Due {
+            at: f.at + playout,
+            whole: video.was_whole(n),
+            class: f.class,
+            within: window.holds(f.at),
+        };
         let due = begun.map(due).collect();
         // What an encoder made that follows is another film.
         let bounds =
@@ -141,6 +146,10 @@ pub(super) fn value(of: Framed, plan: &Plan, window: Window, flows: &[Frames]) -
     match of {
         Framed::Frames => Some(frames as f64),
         Framed::Whole => part(whole as u64, frames as u64),
+        Framed::WholeOf(class) => {
+            let of = || due().filter(|d| d.class == class);
+            part(of().filter(|d| d.whole).count() as u64, of().count() as u64)
+        }
         Framed::LostPerEvent => Some((frames - whole) as f64 / events),
         Framed::Recovery => {
             let all = flows.iter().flat_map(|f| recoveries(&f.due, &befell, &plan.events, plan.duration));
@@ -195,7 +204,9 @@ mod tests {
     /// Frames each 100 ms; those due at these times are missing.
     fn frames(missing: &[u64]) -> Vec<Due> {
         let whole = |n| !missing.contains(&(n * 100));
-        (0..100).map(|n| Due { at: Instant::from_millis(n * 100), whole: whole(n), within: true }).collect()
+        (0..100)
+            .map(|n| Due { at: Instant::from_millis(n * 100), whole: whole(n), class: FrameClass::I, within: true })
+            .collect()
     }
 
     #[test]

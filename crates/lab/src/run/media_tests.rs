@@ -149,6 +149,15 @@ traffic = { kind = "video", rate = "1mbit" }
     // TCP delivers them late, and an association that ends sends nothing more: its frames are missing all the same.
     let [frames, whole, .., recovery, late, wasted] = values("tcp", dark)[..] else { panic!("six") };
     assert!(frames == 296.0 && whole < 246.0 / 296.0 && late > 0.1 && wasted >= late && recovery > 0.0, "{late}");
+    // An I frame of each twelve, two or three of them in the dark; all three classes together are all frames.
+    let classes = dark.replace(
+        "\"film.recovery\", \"film.late-bytes\", \"film.wasted-bytes\"",
+        "\"film.whole-frames-i\", \"film.whole-frames-p\", \"film.whole-frames-b\"",
+    );
+    let [frames, whole, _, i, p, b] = values("udp", &classes)[..] else { panic!("six") };
+    let of = [25.0, 74.0, 197.0];
+    let all: f64 = [i, p, b].iter().zip(of).map(|(part, n)| part * n).sum();
+    assert!((all - whole * frames).abs() < 1e-6 && (i - 21.0 / 25.0).abs() < 0.041, "{i} {p} {b}");
     let ended = dark.replace("\"6s up\"", "\"11s up\"").replace("playout", "association-max-retrans = 1\nplayout");
     let [frames, whole, ..] = values("sctp", &ended)[..] else { panic!("six") };
     assert!(frames == 296.0 && whole < 101.0 / 296.0, "{frames} {whole}");

@@ -8,12 +8,16 @@
 //! of it; less what earlier sums cover of the same. Never more than `rate` of what is sent, and only in window that new
 //! data left free. Where nothing was lost lately, or what is lost can be sent again in time, it does nothing; its
 //! counters say how often which.
+//! With `late` it also makes up for what comes too late: see `policy/src/late.rs` for how many sums leave and when. They leave before
+//! new data then, by the path on which they arrive first, and their number follows from the share of the chunks in flight
+//! that will be late or lost, by the ages at which earlier ones were acknowledged.
 //! What is cut while parity is agreed on leaves room for what a sum says of itself; a chunk that is larger is not covered.
 //! Needs a peer with a `repair` policy. Parameters: `rate`; `latency` ms, a deadline for messages without one;
-//! `window` ms, how far back a sum reaches; `code`.
+//! `window` ms, how far back a sum reaches; `code`; `late`; `guard` ms, time that a sum has to spare then.
 
 use super::{Extra, Redundancy, SentPayload, Sources};
 use crate::asks::{Asks, Counter};
+use crate::late::Late;
 use crate::parity::{MOST_SPAN, head_len, write_head};
 use crate::predict::Forecast;
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
@@ -34,6 +38,8 @@ pub(super) const POLICY: Policy<dyn Redundancy> = Policy {
             ParamInfo::millis("latency", 0, 0, 60_000, "deadline of messages that have none; 0 leaves them out"),
             ParamInfo::millis("window", 200, 1, 10_000, "age of the oldest chunk that a sum covers"),
             ParamInfo::word("code", &["rlc", "xor"], "random linear code over GF(256), or plain XOR"),
+            ParamInfo::flag("late", false, "parity for what will be late, too"),
+            ParamInfo::millis("guard", 5, 0, 1_000, "time to spare before a deadline, of what will be late"),
         ],
     },
     build: |p| Box::new(Erasure::new(p)),
@@ -45,6 +51,8 @@ const MOST: usize = 128;
 const REMEMBERED: usize = 32;
 /// Standard deviations above the losses that are to be expected.
 const DEVIATIONS: f64 = 2.0;
+/// Mean deviations by which a round trip has to be longer before a chunk is taken for lost.
+const JITTERS: u64 = 4;
 /// A sum is worth its bytes when this much of it is wanted.
 const WORTH: f64 = 0.5;
 
@@ -73,6 +81,8 @@ struct Erasure {
     decided: Option<Option<PathId>>,
     /// First and last TSN of the sums that left last.
     recent: VecDeque<(Tsn, Tsn)>,
+    late: Option<Late>,
+    guard: Duration,
     counters: [Counter; 9],
 }
 
@@ -98,6 +108,8 @@ impl Erasure {
             plan: Vec::with_capacity(MOST),
             decided: None,
             recent: VecDeque::with_capacity(REMEMBERED),
+            late: p.flag("late").then(Late::new),
+            guard: p.millis("guard"),
             counters: [
                 ("parity", 0),
                 ("parity-bytes", 0),
@@ -201,21 +213,63 @@ impl Erasure {
         let best = cx.open().min_by_key(|p| (most(p), arrives(p)));
         best.map(|p| p.id)
     }
+
+    /// The path of the next sum where what will be late counts, if it is a block's turn.
+    fn decide_late(&mut self, cx: &AssocView<'_>, outstanding: &mut dyn Iterator<Item = ChunkView>) -> Option<PathId> {
+        // How a round trip divides is a guess, and a sum that is late is of no use: it may take the whole of one.
+        let arrives = |p: &PathView| Forecast::of(cx.now, p).arrival(p.mtu).max(p.mean_rtt);
+        let best = cx.open().min_by_key(|p| arrives(p))?;
+        let (takes, mtu) = (arrives(best), best.mtu.max(1));
+        let mut late = self.late.take()?;
+        if !late.wants_more(cx.now, takes) {
+            late.begin();
+            for c in outstanding {
+                let from = c.live_on.iter().next().and_then(|p| cx.path(p));
+                let (Some(from), Some(sent), Some(deadline)) = (from, c.last_sent, self.deadline(&c)) else { continue };
+                // What may be a while longer on its way is missed only when that is over.
+                let noticed = from.mean_rtt + (from.mean_rtt / 8).max(from.jitter * JITTERS);
+                let repeated = !c.retransmissions_used_up() && sent + noticed + takes <= deadline;
+                let old = cx.now.since(sent) > self.window.max(deadline - c.queued_at);
+                if c.live_copies == 1 && !old && !repeated && cx.now + takes <= deadline {
+                    late.note(from.id, &c, sent, deadline);
+                }
+            }
+            let most = self.credit / (mtu * 1_000_000);
+            late.choose(cx, takes, self.guard + best.jitter * 2, self.code, most as usize);
+        }
+        let wanted = late.wants_more(cx.now, takes);
+        self.late = Some(late);
+        if !wanted {
+            self.count(ENOUGH);
+        }
+        wanted.then_some(best.id)
+    }
 }
 
 impl Redundancy for Erasure {
     fn asks(&self) -> Asks {
-        Asks::EXTRA.and(Asks::PARITY)
+        let parity = Asks::EXTRA.and(Asks::PARITY);
+        if self.late.is_some() { parity.and(Asks::EXTRA_FIRST).and(Asks::ANSWERS) } else { parity }
     }
     fn counters(&self) -> &[Counter] {
         &self.counters
     }
     fn worth_asking(&mut self, cx: &AssocView<'_>) -> bool {
         self.decided = None;
+        let most = cx.paths.iter().map(|p| p.mtu).max().unwrap_or(0) * 1_000_000;
+        if let Some(late) = &self.late {
+            if late.wakes.is_some_and(|t| t > cx.now) && late.block.is_none() {
+                return false;
+            }
+            if self.credit < most {
+                self.count(RATE);
+            }
+            return self.credit >= most;
+        }
         let lossy = cx.paths.iter().any(|p| p.in_flight > 0 && p.loss.0 > 0);
         if !lossy {
             self.count(NO_LOSS);
-        } else if self.credit < cx.paths.iter().map(|p| p.mtu).max().unwrap_or(0) * 1_000_000 {
+        } else if self.credit < most {
             self.count(RATE);
             return false;
         }
@@ -228,12 +282,22 @@ impl Redundancy for Erasure {
         outstanding: &mut dyn Iterator<Item = ChunkView>,
     ) -> Option<Extra> {
         if self.decided.is_none() {
-            self.decided = Some(self.decide(cx, outstanding));
+            let decided =
+                if self.late.is_some() { self.decide_late(cx, outstanding) } else { self.decide(cx, outstanding) };
+            self.decided = Some(decided);
         }
         (self.decided == Some(Some(path.id))).then_some(Extra::Parity)
     }
     fn write(&mut self, number: u64, room: usize, sources: &dyn Sources) -> Option<Vec<u8>> {
         self.decided = None;
+        if let Some(late) = &mut self.late {
+            late.take(self.code, &mut self.plan);
+            while self.plan.len() > MOST
+                || self.plan.first().zip(self.plan.last()).is_some_and(|(f, l)| u64::from(l.distance(*f)) >= MOST_SPAN)
+            {
+                self.plan.remove(0);
+            }
+        }
         let mut found: Vec<_> = self.plan.iter().filter_map(|t| sources.source(*t)).collect();
         let all = found.len();
         found.retain(|s| s.payload.len() + s.head.bytes().len() + head_len(MOST_SPAN) <= room);
@@ -256,13 +320,21 @@ impl Redundancy for Erasure {
         self.counters[BYTES].1 += record.len() as u64;
         Some(record)
     }
+    fn wakeup(&self) -> Option<Instant> {
+        self.late.as_ref().and_then(|l| l.wakes)
+    }
+    fn answered(&mut self, path: PathId, age: Duration) {
+        if let Some(late) = &mut self.late {
+            late.answered(path, age);
+        }
+    }
     fn repaired(&mut self, _tsn: Tsn) {
         self.count(RESTORED);
     }
     fn sent(&mut self, s: &SentPayload<'_>) {
         if s.chunk.transmissions == 1 {
             // What was not used for long is no licence for a burst.
-            let most = 4 * 1_500 * 1_000_000;
+            let most = if self.late.is_some() { 8 } else { 4 } * 1_500 * 1_000_000;
             self.credit = (self.credit + s.chunk.len * u64::from(self.rate.0)).min(most);
             self.counters[DATA].1 += s.chunk.len;
         }
@@ -371,5 +443,72 @@ mod tests {
         assert_eq!(ask(&mut *p, &s, 0), Some(Extra::Parity));
         assert_eq!(p.write(100, 1_040, &Board), None, "1,012 bytes of each, and up to 38 before the sum");
         assert_eq!(counted(&*p, "parity-too-large"), 20);
+    }
+
+    /// Ten chunks in flight on path 0, which takes 100 to 300 ms; they left 150 ms ago and are due in 50. Path 1 takes 20.
+    fn unsteady(p: &mut dyn Redundancy) -> Scene {
+        let mut s = Scene::new(2, 10);
+        for (i, rtt) in [(0, 200), (1, 40)] {
+            let p = s.rtt(i, rtt);
+            (p.mean_rtt, p.cwnd, p.capacity) = (ms(rtt), 100_000, Rate::from_bytes_per_sec(10_000_000));
+        }
+        (s.paths[0].jitter, s.paths[0].one_way, s.paths[0].in_flight) = (ms(40), ms(200), 10_000);
+        s.unsent = 0;
+        let now = s.now;
+        for c in &mut s.chunks {
+            (c.last_path, c.last_sent, c.queued_at) = (Some(PathId(0)), Some(now - ms(150)), now - ms(150));
+            (c.len, c.transmissions, c.live_copies, c.live_on) = (1_000, 1, 1, PathSet::only(PathId(0)));
+            c.deadline = Some(now + ms(50));
+        }
+        (0..200).for_each(|i| p.answered(PathId(0), ms(100 + i)));
+        s
+    }
+
+    #[test]
+    fn what_will_be_late_gets_its_sums_at_the_last_moment() {
+        let mut p = policy("rate=1,late=1");
+        let mut s = unsteady(&mut *p);
+        pay(&mut *p, &s);
+        assert_eq!(ask(&mut *p, &s, 1), None, "most of what comes is still to come");
+        // A round trip of 40 ms and 5 ms of guard before they are due.
+        assert_eq!(p.wakeup(), Some(s.now + ms(5)));
+        s.now += ms(5);
+        assert_eq!(ask(&mut *p, &s, 0), None, "path 1 is quicker");
+        // Of ten that took 155 ms and may take 300, two thirds take more than 200. Nine sums would solve them but for a few
+        // cases; there were bytes for eight.
+        let mut sums = 0;
+        while ask(&mut *p, &s, 1) == Some(Extra::Parity) {
+            assert!(p.write(100, 1_400, &Board).is_some());
+            sums += 1;
+        }
+        assert!((7..=8).contains(&sums), "{sums}");
+        assert_eq!(ask(&mut *p, &s, 1), None, "they had theirs");
+        s.now += ms(2);
+        assert_eq!(ask(&mut *p, &s, 1), None);
+    }
+
+    #[test]
+    fn what_comes_in_time_gets_none_and_lateness_counts_only_where_it_is_asked_for() {
+        for (params, slack) in [("rate=1,late=1", 200), ("rate=1", 45)] {
+            let mut p = policy(params);
+            let mut s = unsteady(&mut *p);
+            pay(&mut *p, &s);
+            s.chunks.iter_mut().for_each(|c| c.deadline = Some(s.now + ms(slack)));
+            assert_eq!((ask(&mut *p, &s, 1), p.wakeup()), (None, None), "{params}");
+        }
+    }
+
+    #[test]
+    fn what_will_be_late_has_no_more_than_was_earned() {
+        let mut p = policy("rate=0.3,late=1");
+        let mut s = unsteady(&mut *p);
+        pay(&mut *p, &s);
+        s.now += ms(5);
+        assert_eq!(ask(&mut *p, &s, 1), None, "two sums for seven that are missing would be thrown away");
+        // The newest three alone are worth them.
+        s.chunks.drain(..7);
+        s.now += ms(1);
+        s.chunks.iter_mut().for_each(|c| c.tsn = anabranch_base::Tsn(c.tsn.0 + 10));
+        assert_eq!(ask(&mut *p, &s, 1), Some(Extra::Parity));
     }
 }

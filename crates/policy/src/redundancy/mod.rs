@@ -3,7 +3,7 @@
 use crate::asks::every_policy;
 use crate::registry::Policy;
 use crate::view::{AssocView, ChunkView, PathView};
-use anabranch_base::{Instant, Tsn};
+use anabranch_base::{Duration, Instant, PathId, Tsn};
 
 /// What to add.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,8 +103,13 @@ pub trait Redundancy: Send {
     fn write(&mut self, _number: u64, _room: usize, _sources: &dyn Sources) -> Option<Vec<u8>> {
         None
     }
+    /// A chunk that left once, by this path, was acknowledged so long after; with [`Asks::ANSWERS`](crate::Asks::ANSWERS).
+    fn answered(&mut self, _path: PathId, _age: Duration) {}
     /// The peer restored a chunk from parity.
     fn repaired(&mut self, _tsn: Tsn) {}
+    /// A packet with data left by `path`, as it is on the wire, checksum included; with
+    /// [`Asks::WHOLE_PACKETS`](crate::Asks::WHOLE_PACKETS).
+    fn packet(&mut self, _path: PathId, _bytes: &[u8], _now: Instant) {}
     /// Tap on sent payloads.
     fn sent(&mut self, _s: &SentPayload<'_>) {}
 }
@@ -114,7 +119,14 @@ pub mod deadline_copy;
 pub mod erasure;
 pub mod none;
 pub mod preventive_copy;
+pub mod split_error_correction;
 
 /// Its policies: one line each.
-pub static POLICIES: &[Policy<dyn Redundancy>] =
-    &[none::POLICY, preventive_copy::POLICY, deadline_copy::POLICY, chunk_rescheduling::POLICY, erasure::POLICY];
+pub static POLICIES: &[Policy<dyn Redundancy>] = &[
+    none::POLICY,
+    preventive_copy::POLICY,
+    deadline_copy::POLICY,
+    chunk_rescheduling::POLICY,
+    erasure::POLICY,
+    split_error_correction::POLICY,
+];

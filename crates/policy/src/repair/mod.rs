@@ -15,6 +15,13 @@ pub trait Repair: Send {
     fn parity(&mut self, number: u64, record: &[u8]);
     /// A chunk that was missing; to be asked until there is none.
     fn restored(&mut self) -> Option<(u64, &[u8])>;
+    /// A packet came whose checksum is wrong; with [`Asks::DAMAGED`](crate::Asks::DAMAGED).
+    fn damaged(&mut self, _packet: &[u8]) {}
+    /// Such a packet, corrected; to be asked until there is none, after parity and after damage. What it is worth its
+    /// checksum says.
+    fn corrected(&mut self) -> Option<Vec<u8>> {
+        None
+    }
     /// Nothing below is missing any more, whether it came or was skipped.
     fn settle_below(&mut self, number: u64);
     /// TSNs begin anew.
@@ -27,6 +34,7 @@ pub trait Repair: Send {
 
 pub mod erasure;
 pub mod none;
+pub mod split_error_correction;
 
 /// Its policies: one line each.
-pub static POLICIES: &[Policy<dyn Repair>] = &[none::POLICY, erasure::POLICY];
+pub static POLICIES: &[Policy<dyn Repair>] = &[none::POLICY, erasure::POLICY, split_error_correction::POLICY];

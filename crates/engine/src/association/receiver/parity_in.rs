@@ -2,12 +2,13 @@
 
 use super::Outcome;
 use crate::association::Association;
+use crate::association::receive::Source;
 use crate::association::receiver::data_in::Arrival;
 use crate::parity_head;
 use anabranch_base::{Instant, Tsn};
 use anabranch_policy::Asks;
 use anabranch_policy::redundancy::SourceHead;
-use anabranch_wire::{Data, IData, Parity, Repaired};
+use anabranch_wire::{Chunk, Data, IData, Packet, Parity, RawChunk, Repaired, Verify, kind};
 use bytes::Bytes;
 
 impl Association {
@@ -27,6 +28,7 @@ impl Association {
         if self.policies.ask(Asks::REPAIR) {
             self.policies.repair.parity(number, p.record);
             self.take_restored(now);
+            self.take_corrected(now);
         }
     }
 
@@ -49,6 +51,60 @@ impl Association {
             if let Some(broken) = outcome.filter(|o| *o != Outcome::Held) {
                 self.mend(now, broken);
             }
+        }
+    }
+
+    /// A packet with a wrong checksum, of a peer whose parity may correct it. Did that bring anything?
+    pub(crate) fn take_damaged_packet(&mut self, now: Instant, from: Source, bytes: &[u8]) -> bool {
+        let known = || self.paths.iter().any(|p| (p.local(), p.remote()) == (from.local, from.remote));
+        if !self.policies.ask(Asks::DAMAGED) || !self.peer.parity || !self.handshake.state().accepts_data() || !known()
+        {
+            return false;
+        }
+        self.policies.repair.damaged(bytes);
+        self.take_corrected(now)
+    }
+
+    /// Takes data out of packets that the policy corrected, where their checksum is right, as if it had been restored:
+    /// a packet that came damaged is one that its path lost.
+    fn take_corrected(&mut self, now: Instant) -> bool {
+        if !self.policies.ask(Asks::DAMAGED) {
+            return false;
+        }
+        let mut any = false;
+        while let Some(bytes) = self.policies.repair.corrected() {
+            let Ok(packet) = Packet::parse(&bytes, Verify::Checksum) else { continue };
+            if packet.header.vtag != self.handshake.local_tag() {
+                continue;
+            }
+            any = true;
+            for raw in packet.chunks().flatten() {
+                self.take_corrected_chunk(now, &raw);
+            }
+        }
+        any
+    }
+
+    fn take_corrected_chunk(&mut self, now: Instant, raw: &RawChunk<'_>) {
+        let packet = self.paths.mtu();
+        let outcome = match (raw.kind, self.peer.interleaving) {
+            (kind::DATA, false) => {
+                let Ok(d) = raw.as_data() else { return };
+                let Some(number) = self.receiver.number_of_missing(d.header.tsn) else { return };
+                let owner = Bytes::copy_from_slice(d.payload);
+                self.receiver.restore(number, &Data { header: d.header, payload: &owner }, &owner, packet)
+            }
+            (kind::I_DATA, true) => {
+                let Ok(Chunk::IData(d)) = raw.decode() else { return };
+                let Some(number) = self.receiver.number_of_missing(d.header.tsn) else { return };
+                let owner = Bytes::copy_from_slice(d.payload);
+                self.receiver.restore_interleaved(number, &IData { header: d.header, payload: &owner }, &owner, packet)
+            }
+            _ => return,
+        };
+        self.stats.seldom.repaired += u64::from(outcome.is_some());
+        if let Some(broken) = outcome.filter(|o| *o != Outcome::Held) {
+            self.mend(now, broken);
         }
     }
 

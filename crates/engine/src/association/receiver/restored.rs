@@ -61,6 +61,14 @@ impl Receiver {
         cum
     }
 
+    /// The number of a TSN that has not come, extended.
+    pub fn number_of_missing(&self, tsn: Tsn) -> Option<u64> {
+        match self.tracker.check(tsn) {
+            Received::New(at) => Some(at),
+            _ => None,
+        }
+    }
+
     /// May a chunk with this number and so much payload be taken, that did not come?
     fn takes_restored(&self, number: u64, stream: u16, payload: usize) -> bool {
         let tsn = Tsn(number as u32);

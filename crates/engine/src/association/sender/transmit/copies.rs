@@ -108,20 +108,24 @@ impl Association {
         at.map(|t| t.min(now + self.config.timers.rto_max))
     }
 
-    /// The peer takes parity, and its TSN would stand between two messages: not in front of what left already, and not
-    /// between the pieces of one (RFC 9260 §6.9).
+    /// The peer takes parity, and there is a place for its TSN.
     fn may_send_parity(&self) -> bool {
         self.peer.parity
             && self.peer.forward_tsn
-            && self.sender.board.ahead().is_empty()
-            && !self.sender.queue.is_cutting()
+            && self.is_between_messages()
             && (self.stream_reset.is_idle() || !self.stream_reset.suspends_data())
+    }
+
+    /// The next TSN is not between the pieces of a message (RFC 9260 §6.9), and what leaves with it overtakes nothing, where
+    /// the scheduler does not let TSNs overtake each other anyway.
+    fn is_between_messages(&self) -> bool {
+        let in_turn = self.sender.board.ahead().is_empty() || self.policies.path_scheduler.permutes();
+        in_turn && !self.sender.queue.is_cutting()
     }
 
     /// A chunk with what the policy writes; none when it writes nothing, or what does not fit.
     fn write_parity(&mut self, now: Instant, path: PathId, peer_rwnd: u64) -> Option<u64> {
-        let between = self.sender.board.ahead().is_empty() && !self.sender.queue.is_cutting();
-        if !(self.peer.parity && self.peer.forward_tsn && between) {
+        if !(self.peer.parity && self.peer.forward_tsn && self.is_between_messages()) {
             self.stats.seldom.decisions_refused += 1;
             return None;
         }

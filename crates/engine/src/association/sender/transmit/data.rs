@@ -18,7 +18,7 @@ use anabranch_policy::redundancy::SentPayload;
 use anabranch_policy::retransmission::{Binding, Retransmit, Target};
 use anabranch_policy::timer::Arm;
 use anabranch_policy::view::ChunkView;
-use anabranch_wire::{COMMON_HEADER_LEN, Parity};
+use anabranch_wire::{COMMON_HEADER_LEN, Parity, kind};
 
 /// So many marked chunks that do not fit a packet are passed over for others that do.
 const MOST_ASIDE: usize = 32;
@@ -318,7 +318,20 @@ impl Association {
         self.scratch.packet = list;
         out.may_be_marked = self.peer.ecn && once;
         self.sent_packet(now, path, out);
+        if self.policies.ask(Asks::WHOLE_PACKETS) {
+            self.show_packet(now, path, out);
+        }
         self.after_data(now, path, facts, payload);
+    }
+
+    /// The redundancy sees a packet with data as it leaves.
+    #[inline(never)]
+    fn show_packet(&mut self, now: Instant, path: PathId, out: &Transmit) {
+        if self.peer.parity && out.packet.chunk_kinds().iter().any(|k| matches!(*k, kind::DATA | kind::I_DATA)) {
+            let mut bytes = Vec::with_capacity(out.packet.len());
+            out.packet.write_to(&mut bytes);
+            self.policies.redundancy.packet(path, &bytes, now);
+        }
     }
 
     fn asks_at_once(&mut self, path: PathId) -> bool {
