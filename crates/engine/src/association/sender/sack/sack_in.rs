@@ -262,10 +262,11 @@ impl Association {
         }
         let (len, sent, last_path, state) = (c.len(), usize::from(c.transmissions), c.last_path, c.state);
         let (once, several) = (sent == 1, c.on_several_paths);
-        if once && self.policies.ask(Asks::ANSWERS) {
-            if let (Some(path), Some(left)) = (c.last_path, c.last_sent) {
-                self.policies.redundancy.answered(path, now.since(left));
-            }
+        if once
+            && self.policies.ask(Asks::ANSWERS)
+            && let (Some(path), Some(left)) = (c.last_path, c.last_sent)
+        {
+            self.policies.redundancy.answered(path, now.since(left));
         }
         if state == ChunkState::Outstanding {
             // The late arrival of what was given as lost says nothing about what left after that.
