@@ -70,9 +70,13 @@ def main():
     parser.add_argument("--only", default="", help="networks whose names have this text")
     parser.add_argument("--set", action="append", default=[], help="a policy of the receiver, as acknowledge=...")
     args = parser.parse_args()
+    networks = [n for n in NETWORKS if args.only in n[0]]
+    if not networks:
+        print(f"way-back: no network's name has `{args.only}`: {'; '.join(n[0] for n in NETWORKS)}", file=sys.stderr)
+        sys.exit(2)
     good = True
     print(f"{'network':46} {'share back':>20} {'with UDP and IP':>16} {'packets back':>13} {'unusable':>9}")
-    for name, bound, links in (n for n in NETWORKS if args.only in n[0]):
+    for name, bound, links in networks:
         shares, headed, packets, unusable = [], [], [], 0
         for _ in range(args.rounds):
             count, stream = measure(args.program, args.clip, links, [a for p in args.set for a in ("--set", p)])

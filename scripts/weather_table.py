@@ -32,9 +32,14 @@ def share(value):
 
 def main():
     if len(sys.argv) != 2:
-        sys.exit(__doc__)
+        print(__doc__.strip(), file=sys.stderr)
+        sys.exit(2)
     rows = defaultdict(list)
-    with open(pathlib.Path(sys.argv[1]) / "results.csv", newline="") as file:
+    results = pathlib.Path(sys.argv[1]) / "results.csv"
+    if not results.is_file():
+        print(f"weather_table: there is no {results}; run `anabranch lab run weather` first", file=sys.stderr)
+        sys.exit(2)
+    with open(results, newline="") as file:
         for row in csv.DictReader(file):
             rows[row["scenario"], row["sender"]].append(row)
     scenarios = list(dict.fromkeys(name for name, _ in rows))

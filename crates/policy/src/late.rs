@@ -115,7 +115,7 @@ fn saves(parts: &[f64], code: Code, most: usize) -> Vec<f64> {
 /// The sums of one block that have not left.
 #[derive(Debug)]
 pub(crate) struct Block {
-    /// What they cover.
+    /// The chunks that the sums add up.
     covers: Vec<Tsn>,
     sums: usize,
     left: usize,

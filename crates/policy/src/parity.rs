@@ -127,7 +127,7 @@ impl Checks {
         hamming::correct(&mut packet, &self.checks)?;
         (packet.get(CHECKSUM) == Some(&self.sum)).then_some(packet)
     }
-    /// What it holds.
+    /// Memory that the check bits take, bytes.
     pub fn bytes(&self) -> usize {
         self.checks.len()
     }

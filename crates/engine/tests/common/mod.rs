@@ -16,9 +16,11 @@ use anabranch_engine::{
 };
 use anabranch_policy::registry::Profile;
 use anabranch_sim::{Direction, LinkConfig, Paths, Setting};
-use anabranch_wire::{Packet, Verify};
+use anabranch_wire::{Packet, Verify, kind};
 use bytes::Bytes;
+use std::cell::RefCell;
 use std::net::SocketAddr;
+use std::rc::Rc;
 
 pub const PORT: u16 = 5_001;
 
@@ -59,6 +61,24 @@ pub fn drop_first(side: Side, chunk: u8, n: usize) -> Option<Filter> {
         left -= usize::from(hit);
         !hit
     }))
+}
+
+/// What a filter took out: by which path, and the packet.
+pub type Caught = Rc<RefCell<Vec<(usize, Bytes)>>>;
+
+/// A filter that takes out the second packet with DATA.
+pub fn catch_second() -> (Option<Filter>, Caught) {
+    let caught = Caught::default();
+    let (keep, mut n) = (caught.clone(), 0);
+    let filter: Filter = Box::new(move |l| {
+        n += u32::from(l.has(kind::DATA));
+        let this = n == 2 && l.has(kind::DATA);
+        if this {
+            keep.borrow_mut().push((l.path, l.bytes.clone()));
+        }
+        !this
+    });
+    (Some(filter), caught)
 }
 
 pub struct Bench {

@@ -108,22 +108,14 @@ fn damage_costs_one_round_trip_and_no_window() {
         let config = changed(assoc_config("sctp"), |c| c.extensions.packet_drop_reports = on);
         let mut b = Bench::connected(3, &config, &[(link(10, 20), link(10, 20))]);
         b.strict = true;
-        let caught = std::rc::Rc::new(std::cell::RefCell::new(Vec::new()));
-        let (keep, mut n) = (caught.clone(), 0);
-        b.filter = Some(Box::new(move |l| {
-            n += u32::from(l.has(kind::DATA));
-            let this = n == 2 && l.has(kind::DATA);
-            if this {
-                keep.borrow_mut().push(l.bytes.clone());
-            }
-            !this
-        }));
+        let (filter, caught) = catch_second();
+        b.filter = filter;
         let before = b.path(Side::Client, 0);
         for i in 0..3 {
             assert!(b.send(Side::Client, SendOptions::default(), pattern(i, FULL)));
         }
         b.run_for(ms(20));
-        let mut packet = caught.borrow()[0].to_vec();
+        let mut packet = caught.borrow()[0].1.to_vec();
         *packet.last_mut().expect("a byte") ^= 0x10;
         b.inject_summed(Side::Server, 0, &packet);
         b.run_for(ms(100));

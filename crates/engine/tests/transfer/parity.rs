@@ -110,16 +110,8 @@ fn a_damaged_packet_is_corrected() {
         let mut b = Bench::connected(3, config, &two_paths());
         b.strict = true;
         b.run_for(ms(1_000));
-        let caught = std::rc::Rc::new(std::cell::RefCell::new(Vec::new()));
-        let (keep, mut n) = (caught.clone(), 0);
-        b.filter = Some(Box::new(move |l| {
-            n += u32::from(l.has(kind::DATA));
-            let this = n == 2 && l.has(kind::DATA);
-            if this {
-                keep.borrow_mut().push((l.path, l.bytes.clone()));
-            }
-            !this
-        }));
+        let (filter, caught) = catch_second();
+        b.filter = filter;
         for i in 0..3 {
             assert!(b.send(Side::Client, SendOptions::default(), numbered(0, i, 1_000)));
         }
