@@ -78,7 +78,7 @@ fn config() -> impl Strategy<Value = MptcpConfig> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(150))]
+    #![proptest_config(ProptestConfig::with_cases(400))]
     #[test]
     fn everything_once_and_in_order(
         config in config(),

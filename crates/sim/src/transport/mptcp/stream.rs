@@ -178,7 +178,7 @@ impl Stream {
         }
         self.edge = self.edge.max(edge);
         self.data.forget_below(self.una);
-        if self.una == self.next && self.una > 1 && self.done.is_none() && self.data.is_last(self.una - 1) {
+        if self.una == self.next && self.done.is_none() && self.data.ended(now, self.una) {
             self.done = Some(now);
         }
     }

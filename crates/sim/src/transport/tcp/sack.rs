@@ -176,6 +176,8 @@ impl Sender {
         }
         if next > self.una {
             self.una = next;
+            // After a time-out it was behind.
+            self.next = self.next.max(next);
             board.pipe -= 1;
             self.rto.end_back_off();
             self.restart_timer(now);
@@ -216,6 +218,8 @@ impl Sender {
         }
         if next > self.una {
             self.una = next;
+            // After a time-out it was behind.
+            self.next = self.next.max(next);
             self.discard_measurement();
             self.restart_timer(now);
         }

@@ -139,6 +139,11 @@ impl Data {
         }
     }
 
+    /// Is there nothing from segment `next` on, now and later? A source is asked: it may not have been since its latest.
+    pub fn ended(&mut self, now: Instant, next: u64) -> bool {
+        next > 1 && !self.has(now, next, next, next) && self.is_last(next - 1)
+    }
+
     /// When there will be more, once [`has`](Self::has) has said no.
     pub fn next_at(&self) -> Option<Instant> {
         match &self.feed {

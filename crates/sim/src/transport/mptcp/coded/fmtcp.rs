@@ -282,7 +282,7 @@ impl Fountain {
             self.spare.push(block);
         }
         self.data.forget_below(self.una);
-        if self.una == self.next && self.una > 1 && self.done.is_none() && self.data.is_last(self.una - 1) {
+        if self.una == self.next && self.done.is_none() && self.data.ended(now, self.una) {
             self.done = Some(now);
         }
     }

@@ -172,13 +172,16 @@ impl Network {
         let mut number = self.first;
         loop {
             let (g, start) = (self.generation(number), self.start(number));
-            let there = g.next < self.size && self.reach(now, start + u64::from(g.next));
-            let (covered, units) = (g.rank + g.flying, self.units(number));
+            let covered = g.rank + g.flying;
+            // Sums may cover more than the regular subflows have sent: what to ask the application for is behind both.
+            self.reach(now, start + u64::from(covered.max(g.next).min(self.size - 1)));
+            let units = self.units(number);
             if units == 0 {
                 return None;
             }
             if covered < units {
-                return Some(if there { Carries::Original(start + u64::from(g.next)) } else { Carries::Sum(number) });
+                let next = start + u64::from(g.next);
+                return Some(if g.next < units { Carries::Original(next) } else { Carries::Sum(number) });
             }
             number += 1;
         }
@@ -357,7 +360,7 @@ impl Network {
             self.first += 1;
         }
         self.data.forget_below(self.una);
-        if self.una == self.next && self.una > 1 && self.done.is_none() && self.data.is_last(self.una - 1) {
+        if self.una == self.next && self.done.is_none() && self.data.ended(now, self.una) {
             self.done = Some(now);
         }
     }
