@@ -86,6 +86,10 @@ attacks:
 strangers *args:
     scripts/strangers.sh {{args}}
 
+# Property tests drawn from another seed than that of `cargo test`, with more cases where a test leaves their number open
+properties seed cases="2000":
+    PROPTEST_RNG_SEED={{seed}} PROPTEST_CASES={{cases}} cargo test --workspace
+
 # Fuzz one target or all of them; needs nightly and cargo-fuzz
 fuzz target="all" seconds="600":
     scripts/fuzz.sh {{target}} {{seconds}}
