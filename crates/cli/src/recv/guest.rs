@@ -27,8 +27,9 @@ pub struct DoorArgs {
     /// looked at. Holds for every path of a peer
     #[arg(long, value_name = "NETWORK[,…]", value_delimiter = ',', value_parser = network)]
     pub from: Vec<IpNet>,
-    /// So many connections from one address may wait before they say what they send; the oldest makes room for the next
-    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..=256))]
+    /// So many connections from one address may wait before they say what they send; another one makes room for the
+    /// next. 256 may wait in all, and where more come the address with the most makes room
+    #[arg(long, value_name = "N", default_value_t = WAITING as u16, value_parser = clap::value_parser!(u16).range(1..=WAITING as i64))]
     pub waiting_per_address: u16,
 }
 
