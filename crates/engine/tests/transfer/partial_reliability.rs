@@ -3,6 +3,7 @@
 use crate::common::*;
 use anabranch_base::{StreamId, Tsn};
 use anabranch_engine::{CloseReason, Event, SendOptions};
+use anabranch_policy::Hook;
 use anabranch_sim::{LinkConfig, LossConfig};
 use anabranch_wire::{Chunk, Packet, Verify, kind};
 use bytes::Bytes;
@@ -77,7 +78,11 @@ fn assert_settled(b: &mut Bench) {
 /// Shows: ext/F14.
 #[test]
 fn what_expires_before_it_is_sent_takes_no_tsn() {
-    let mut b = bench(&[(link(1, 20), link(1, 20))]);
+    // What a scheduler looks ahead at has a TSN.
+    let mut in_turn = assoc_config("cmt");
+    in_turn.profile.set(Hook::PathScheduler, "round_robin").expect("a policy");
+    let mut b = Bench::connected(11, &in_turn, &[(link(1, 20), link(1, 20))]);
+    b.strict = true;
     b.tap = Some(vec![]);
     for i in 0..300 {
         let o = options(&b, 1, 200);

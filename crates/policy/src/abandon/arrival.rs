@@ -4,7 +4,8 @@
 //! overload those rules deliver nearly everything just too late. This policy gives a message up as soon as no active
 //! path could deliver it in time, which leaves the capacity to messages that can still be in time.
 //! The arrival on a path is the time to send what is queued there, the flight (see `predict`), `risk` mean deviations
-//! of the round trip, and `margin`. Three rules keep a wrong prediction from stopping the traffic that would correct
+//! of the round trip, `doubt` of the time that what is in flight waits in a queue, for rates are known to some per cent
+//! only, and `margin`. Three rules keep a wrong prediction from stopping the traffic that would correct
 //! it: when nothing has left for `trickle`, one message leaves although it may be late; on a path without a round-trip
 //! sample nothing is predicted; and when for five times `trickle` every group would have been given up for want of rate
 //! alone, `drain` is suspended for one `trickle`.
@@ -32,6 +33,7 @@ pub(super) const POLICY: Policy<dyn Abandon> = Policy {
             ParamInfo::flag("whole", false, "give up what is left of a group of which something was given up"),
             ParamInfo::flag("drain", false, "count the time the rest of the group takes"),
             ParamInfo::number("risk", 1.0, "of the jitter", 0.0, 16.0, "variation to spare"),
+            ParamInfo::number("doubt", 0.0, "of the time in the queue", 0.0, 4.0, "time to spare where a queue stands"),
             ParamInfo::millis("margin", 0, 0, 10_000, "further time to spare"),
             ParamInfo::millis("trickle", 100, 1, 10_000, "without anything sent, after which a message leaves anyway"),
         ],
@@ -52,6 +54,7 @@ struct Arrival {
     whole: bool,
     drain: bool,
     risk: Ppm,
+    doubt: Ppm,
     margin: Duration,
     trickle: Duration,
     /// Since when no group has passed that could have been in time at a higher rate.
@@ -64,6 +67,7 @@ impl Arrival {
             whole: p.flag("whole"),
             drain: p.flag("drain"),
             risk: Ppm(p.ppm("risk") as u32),
+            doubt: Ppm(p.ppm("doubt") as u32),
             margin: p.millis("margin"),
             trickle: p.millis("trickle"),
             none_drained: Cell::new(None),
@@ -72,9 +76,15 @@ impl Arrival {
     /// Arrival of `c` over `p` if its flight takes at least `flight`. A path without a sample might be fast.
     fn over(&self, cx: &AssocView<'_>, c: &ChunkView, p: &PathView, flight: Duration) -> Option<Instant> {
         let takes = || {
-            Forecast::of(cx.now, p).at_least(flight).arrival(c.len) + uncertainty(cx.now, p, self.risk) + self.margin
+            let forecast = Forecast::of(cx.now, p).at_least(flight);
+            forecast.arrival(c.len) + uncertainty(cx.now, p, self.risk) + self.doubted(p) + self.margin
         };
         (!p.min_rtt.is_zero()).then(|| cx.now + takes())
+    }
+    /// What to spare for the time in the queue.
+    fn doubted(&self, p: &PathView) -> Duration {
+        let queue = || rate(p).time_for(p.in_flight).saturating_sub(p.min_rtt);
+        if self.doubt.0 == 0 { Duration::ZERO } else { Duration::from_nanos(self.doubt.of(queue().as_nanos())) }
     }
     /// Earliest arrival over all paths; `None` while some are not known yet: then nothing is given up early.
     fn arrival(&self, cx: &AssocView<'_>, c: &ChunkView, flight: impl Fn(&PathView) -> Duration) -> Option<Instant> {

@@ -38,7 +38,7 @@ pub(super) const POLICY: Policy<dyn PathScheduler> = Policy {
 /// A path that loses more than this is one that may lose what others depend on.
 const SOME_LOSS: Ppm = Ppm(500);
 
-struct EarliestArrival {
+pub(super) struct EarliestArrival {
     queue_cost: Ppm,
     guard: Duration,
     risk: Ppm,
@@ -66,6 +66,10 @@ impl EarliestArrival {
         let slack = self.guard + uncertainty(now, path, self.risk) + luck(now, path);
         Offer { path, forecast: Forecast::of(now, path), slack }
     }
+    /// Does `path` deliver `c` by its deadline?
+    pub(super) fn makes_it(&self, now: Instant, c: &ChunkView, path: &PathView) -> bool {
+        !self.cost(now, c, &self.offer(now, path)).0
+    }
     /// Orders paths for a chunk: in time first, then by flight and weighted queue.
     fn cost(&self, now: Instant, c: &ChunkView, o: &Offer<'_>) -> (bool, Duration) {
         let late = c.deadline.is_some_and(|d| now + o.forecast.arrival(c.len) + o.slack > d);
@@ -89,6 +93,12 @@ impl EarliestArrival {
     /// waits for a path that leaves time for that.
     fn repaired(c: &ChunkView, best: &Offer<'_>, open: &Offer<'_>) -> Duration {
         open.forecast.wait(c.len) + open.path.mean_rtt + open.slack + best.forecast.flight + best.slack
+    }
+}
+
+impl Default for EarliestArrival {
+    fn default() -> Self {
+        EarliestArrival::new(&Params::defaults(&POLICY.info, 0))
     }
 }
 
@@ -133,7 +143,7 @@ mod tests {
     use anabranch_base::PathId;
 
     fn policy() -> EarliestArrival {
-        EarliestArrival { look_ahead: ms(50), ..EarliestArrival::new(&Params::defaults(&POLICY.info, 0)) }
+        EarliestArrival { look_ahead: ms(50), ..EarliestArrival::default() }
     }
     /// 30 ms and 1 byte/us; 160 ms and half of that. Both windows are one and a half pipes.
     fn scene(chunks: u32) -> Scene {

@@ -116,12 +116,14 @@ pub mod primary_only;
 pub mod redundant;
 pub mod residual_capacity;
 pub mod round_robin;
+pub mod round_robin_deadline;
 pub mod weighted_round_robin;
 
 /// Its policies: one line each.
 pub static POLICIES: &[Policy<dyn PathScheduler>] = &[
     primary_only::POLICY,
     round_robin::POLICY,
+    round_robin_deadline::POLICY,
     weighted_round_robin::POLICY,
     min_rtt::POLICY,
     confluent::POLICY,

@@ -23,7 +23,7 @@ pub(super) const POLICY: Policy<dyn PathScheduler> = Policy {
     build: |p| Box::new(RoundRobin::new(p)),
 };
 
-struct RoundRobin {
+pub(super) struct RoundRobin {
     strict: bool,
     last: Option<PathId>,
     /// Nothing was sent yet in this sending opportunity.
@@ -34,10 +34,21 @@ impl RoundRobin {
     fn new(p: &Params) -> Self {
         RoundRobin { strict: p.flag("strict"), last: None, fresh: true }
     }
+    /// The one of `open` whose turn it is: the path that sent last goes on within a sending opportunity.
+    pub(super) fn among(&self, open: impl Iterator<Item = PathId> + Clone) -> Option<PathId> {
+        let stays = self.last.filter(|last| !self.strict && !self.fresh && open.clone().any(|p| p == *last));
+        stays.or_else(|| self.after_last(open))
+    }
     /// First of `candidates` after the path that sent last, cyclically.
     fn after_last(&self, candidates: impl Iterator<Item = PathId>) -> Option<PathId> {
         let start = self.last.map_or(0, |p| p.0.wrapping_add(1));
         candidates.min_by_key(|p| p.0.wrapping_sub(start))
+    }
+}
+
+impl Default for RoundRobin {
+    fn default() -> Self {
+        RoundRobin::new(&Params::defaults(&POLICY.info, 0))
     }
 }
 
@@ -46,14 +57,12 @@ impl PathScheduler for RoundRobin {
         Asks::OUTCOMES
     }
     fn next(&self, cx: &AssocView<'_>, _q: &QueueView<'_>) -> Decision {
-        let path = match self.last {
-            Some(last) if !self.strict && !self.fresh && cx.eligible.has(last) => Some(last),
-            _ if self.strict => {
-                // A path that can neither send nor be acknowledged would never wake us up.
-                let turns = cx.active().filter(|p| cx.eligible.has(p.id) || p.in_flight > 0).map(|p| p.id);
-                self.after_last(turns.chain(cx.eligible.iter()))
-            }
-            _ => self.after_last(cx.eligible.iter()),
+        let path = if self.strict {
+            // A path that can neither send nor be acknowledged would never wake us up.
+            let turns = cx.active().filter(|p| cx.eligible.has(p.id) || p.in_flight > 0).map(|p| p.id);
+            self.after_last(turns.chain(cx.eligible.iter()))
+        } else {
+            self.among(cx.eligible.iter())
         };
         match path {
             Some(path) if cx.eligible.has(path) => Decision::Send { index: 0, path },
@@ -79,7 +88,7 @@ mod tests {
     use crate::testing::Scene;
 
     fn policy(strict: bool) -> RoundRobin {
-        RoundRobin { strict, ..RoundRobin::new(&Params::defaults(&POLICY.info, 0)) }
+        RoundRobin { strict, ..RoundRobin::default() }
     }
 
     #[test]

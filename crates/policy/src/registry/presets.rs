@@ -245,12 +245,12 @@ const CMT_CL_FD: &[(Hook, &str)] = &[
 ];
 
 const CMT: &[(Hook, &str)] = &[
-    (Hook::PathScheduler, "round_robin"),
+    (Hook::PathScheduler, "round_robin_deadline"),
     (Hook::Retransmission, "rtx_cwnd"),
     (Hook::LossCount, "per_path"),
     (Hook::Window, "westwood"),
     (Hook::AckCredit, "cuc"),
     (Hook::Timer, "rfc9260:resume=1,probe=500"),
-    (Hook::Abandon, "arrival"),
+    (Hook::Abandon, "arrival:doubt=0.6"),
     (Hook::PathState, "path_truth"),
 ];

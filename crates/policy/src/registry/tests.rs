@@ -203,12 +203,17 @@ fn nonsense_is_refused_with_a_reason() {
     let by_tsn = with("cmt", &[(Hook::LossCount, "tsn")]);
     assert!(by_tsn.check(1).is_ok());
     let reason = by_tsn.check(2).unwrap_err().to_string();
-    assert!(reason.starts_with("loss_count tsn and path_scheduler round_robin do not go together: "), "{reason}");
+    assert!(
+        reason.starts_with("loss_count tsn and path_scheduler round_robin_deadline do not go together: "),
+        "{reason}"
+    );
     assert!(with("confluent", &[(Hook::LossCount, "tsn")]).check(2).is_err());
     assert!(Profile::named("sctp").unwrap().check(4).is_ok(), "one path carries all new data");
 
     assert!(with("confluent", &[(Hook::AckCredit, "cumulative")]).check(2).is_err());
-    assert!(with("cmt", &[(Hook::AckCredit, "cumulative")]).check(2).is_ok());
+    let in_turn = [(Hook::PathScheduler, "round_robin"), (Hook::AckCredit, "cumulative")];
+    assert!(with("cmt", &in_turn).check(2).is_ok());
+    assert!(with("cmt", &in_turn[1..]).check(2).is_err());
     assert!(with("live", &[(Hook::AckCredit, "cumulative")]).check(2).is_err());
 
     let copies = [(Hook::PathScheduler, "redundant"), (Hook::Redundancy, "preventive_copy")];
