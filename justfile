@@ -90,6 +90,10 @@ strangers *args:
 properties seed cases="2000":
     PROPTEST_RNG_SEED={{seed}} PROPTEST_CASES={{cases}} cargo test --workspace
 
+# Mutants of a crate that its own tests catch, one part in so many; needs cargo-mutants
+mutants package="anabranch-policy" shard="7/30":
+    cargo mutants -p {{package}} --shard {{shard}} --sharding round-robin -o target/mutants --timeout 100
+
 # Fuzz one target or all of them; needs nightly and cargo-fuzz
 fuzz target="all" seconds="600":
     scripts/fuzz.sh {{target}} {{seconds}}

@@ -232,6 +232,18 @@ mod tests {
     }
 
     #[test]
+    fn a_rate_that_is_known_to_some_per_cent_leaves_a_part_of_the_queue_to_spare() {
+        let mut s = scene();
+        // One way is left, with 100 ms of queue at 1 MB a second.
+        s.paths[1].state = crate::view::PathState::Suspected;
+        s.paths[0].in_flight = 140_000;
+        let least = |s: &mut Scene, p: &Arrival| (0..400).find(|left| !at(s, *left, p)).expect("in time");
+        let plain = least(&mut s, &policy());
+        let doubtful = least(&mut s, &Arrival { doubt: Ppm(500_000), ..policy() });
+        assert!((44..=50).contains(&(doubtful - plain)), "{plain} and {doubtful}");
+    }
+
+    #[test]
     fn the_way_there_may_take_most_of_the_round_trip() {
         let mut s = scene();
         let late = |s: &mut Scene, latency: u64, left: u64| {
@@ -277,6 +289,9 @@ mod tests {
         assert!(gives_up(&mut s, 1_500_000, 120), "the path of 100 ms would be late, the other carries 1 MB a second");
         assert!(!gives_up(&mut s, 1_500_000, 140), "either path is in time");
         assert!(!gives_up(&mut s, 900_000, 120), "a burst: the fast path carries all that is offered");
+        s.paths[1].jitter = ms(10);
+        assert!(gives_up(&mut s, 1_500_000, 140), "it wants twice the jitter to spare");
+        assert!(!gives_up(&mut s, 1_500_000, 185), "and has it");
         s.paths[1].jitter = ms(90);
         assert!(!gives_up(&mut s, 1_500_000, 120), "the slow path takes nothing at all with so much jitter");
         s.paths[1].jitter = ms(0);

@@ -271,3 +271,11 @@ fn a_set_can_move_to_another_thread_and_makes_a_window_per_path() {
     let _first = (set.window)();
     let _second = (set.window)();
 }
+
+#[test]
+fn counters_are_listed_policy_by_policy() {
+    let of = |name: &str| counters(Hook::Redundancy).find(|(info, _)| info.name == name).expect("registered").1;
+    assert!(!of("erasure").is_empty());
+    assert!(of("none").is_empty());
+    assert_eq!(counters(Hook::Redundancy).count(), Hook::Redundancy.policies().into_iter().count());
+}

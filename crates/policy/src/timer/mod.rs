@@ -188,3 +188,24 @@ pub mod thin;
 
 /// Its policies: one line each.
 pub static POLICIES: &[Policy<dyn TimerPolicy>] = &[rfc9260::POLICY, thin::POLICY, rto_restart::POLICY];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Scene, ms};
+
+    #[test]
+    fn a_silent_path_is_probed_every_two_round_trips_within_bounds() {
+        let revival = Revival { resume: true, probe: ms(50) };
+        let mut s = Scene::new(1, 0);
+        let mut interval = |srtt, mean, revival: &Revival| {
+            (s.paths[0].srtt, s.paths[0].mean_rtt) = (ms(srtt), ms(mean));
+            revival.probe_interval(&s.paths[0])
+        };
+        assert_eq!(interval(200, 100, &revival), Some(ms(200)), "the mean, where a spike is over");
+        assert_eq!(interval(200, 0, &revival), Some(ms(400)));
+        assert_eq!(interval(10, 10, &revival), Some(ms(50)), "no more often than asked");
+        assert_eq!(interval(900, 900, &revival), Some(ms(1_000)), "no more seldom than each second");
+        assert_eq!(interval(100, 100, &Revival { probe: ms(0), ..revival }), None);
+    }
+}
