@@ -44,13 +44,14 @@ one() {
 for seed in $(seq "$runs"); do
     one copies "$seed"
     one parity "$seed" --set redundancy=erasure:rate=0.2
+    one both "$seed" --set redundancy=erasure:rate=0.2,copies=1
 done
 python3 - "$work" "$runs" <<'PY'
 import json, statistics, sys
 
 folder, runs = sys.argv[1], int(sys.argv[2])
 print(f"{'':<10}{'decodable %':>13}{'packets lost %':>16}{'PSNR dB':>10}{'SSIM':>9}")
-for name in ("copies", "parity"):
+for name in ("copies", "parity", "both"):
     of = [json.load(open(f"{folder}/{name}-{n}.json")) for n in range(1, runs + 1)]
     mean = lambda get: statistics.mean(x for x in map(get, of) if x is not None)
     print(f"{name:<10}{100 * mean(lambda q: q['decodable_share']):>13.1f}"
