@@ -106,6 +106,18 @@ way-back *args:
 weather-sockets *args:
     scripts/weather-sockets.sh {{args}}
 
+# A film with and without parity on real sockets, beside the simulator's intervals
+erasure-sockets *args:
+    scripts/erasure-sockets.sh {{args}}
+
+# What a decoder makes of the clip over lossy paths, with and without parity; needs ffmpeg
+erasure-picture *args:
+    scripts/erasure-picture.sh {{args}}
+
+# A stream over the networks of Becke et al. 2013 on real sockets, beside the simulator, sender by sender; 14 minutes
+confluent-sockets *args:
+    scripts/confluent-sockets.sh {{args}}
+
 # The anchor of the sparse messages on real sockets, ten minutes beside the simulator's
 anchor-live *args:
     scripts/anchor-live.sh {{args}}

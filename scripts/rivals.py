@@ -7,6 +7,9 @@
     rivals.py mptcp-out PORT HOST:PORT               its other end
     rivals.py judge CLIP SENT TAPPED LATENCY GRACE   one line: what of the stream was usable
     rivals.py table RESULTS.CSV                      the means as a table
+    rivals.py usable CLIP SENT TAPPED LATENCY GRACE TO   the stream as far as it was usable, in its order
+    rivals.py picture NETWORK TOOL RUN QUALITY.JSON  one line: what a decoder made of it
+    rivals.py pictures PICTURES.CSV                  the means as a table
 
 A packet is known by its content: packets of the video whose 188 bytes occur more than once in the clip are not counted.
 It is usable when it came out at most LATENCY + GRACE milliseconds after it went in, and a frame is clean when all of its
@@ -14,6 +17,7 @@ packets are. Times are of the one clock that both namespaces share.
 """
 
 import csv
+import json
 import select
 import socket
 import struct
@@ -201,6 +205,46 @@ def judge(clip, sent, tapped, latency, grace):
     )
 
 
+def usable(clip, sent, tapped, latency, grace, to):
+    """Packets that occur more than once, tables and sound, count as in time when they came at all."""
+    data = open(clip, "rb").read()
+    packets = [data[i : i + PACKET] for i in range(0, len(data), PACKET)]
+    times = open(sent, "rb").read()
+    times = struct.unpack(f"<{len(times) // 8}d", times)
+    came = arrivals(tapped)
+    seen = defaultdict(int)
+    for p in packets:
+        seen[p] += 1
+    limit = (float(latency) + float(grace)) / 1000
+    with open(to, "wb") as file:
+        for number, packet in enumerate(packets):
+            at = came.get(packet)
+            if at is not None and (seen[packet] > 1 or at - times[number // 7] <= limit):
+                file.write(packet)
+
+
+def picture(network, tool, run, quality):
+    said = json.load(open(quality))
+    cells = [said.get(key) for key in ("decodable_share", "psnr_db", "ssim")]
+    # All pictures equal have no PSNR, and a stream that no decoder reads has none either.
+    print(",".join([network, tool, run] + ["" if c is None else f"{c:.5f}" for c in cells]))
+
+
+def pictures(results):
+    rows = list(csv.DictReader(open(results)))
+    print("\nFrames that can be decoded, per cent, and the picture, dB and SSIM, mean of the runs:\n")
+    print("| network | tool | decodable | PSNR | SSIM |\n|---|---|---|---|---|")
+    for network, tool in dict.fromkeys((r["network"], r["tool"]) for r in rows):
+        mine = [r for r in rows if (r["tool"], r["network"]) == (tool, network)]
+
+        def mean(key, form, scale=1):
+            known = [scale * float(r[key]) for r in mine if r[key]]
+            return form.format(sum(known) / len(known)) if known else ""
+
+        cells = mean("decodable", "{:.1f}", 100), mean("psnr_db", "{:.1f}"), mean("ssim", "{:.4f}")
+        print(f"| {network} | {tool} | " + " | ".join(cells) + " |")
+
+
 def table(results):
     rows = list(csv.DictReader(open(results)))
     networks = list(dict.fromkeys(r["network"] for r in rows))
@@ -239,6 +283,9 @@ if __name__ == "__main__":
         "mptcp-out": mptcp_out,
         "judge": judge,
         "table": table,
+        "usable": usable,
+        "picture": picture,
+        "pictures": pictures,
     }
     if len(sys.argv) < 2 or sys.argv[1] not in parts:
         sys.exit(__doc__)

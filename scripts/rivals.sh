@@ -12,10 +12,16 @@
 # A packet is usable when it came out within the latency and GRACE milliseconds (200) after it went in, for all tools alike:
 # SRT and RIST count their latency from the arrival over the network, whose slower path takes 160 ms.
 #
-# Tools: live (and any other profile by its name), srt-broadcast, srt-backup (groups: srt-test-live of a libsrt built with
+# With PICTURE=1 a decoder judges, too: `anabranch quality` compares what was usable, in order, with what went in (lines in
+# OUT/pictures.csv, a table at the end). Network `jump` is scenario B of Becke et al. 2013: a path of 6 Mbit/s, and one of 4
+# with a jitter of 50 ms that reorders, whose delay jumps from 160 to 280 ms for a third of the time.
+#
+# Tools: live (and any other profile by its name), single (live over the first path alone), round-robin (cmt with turns), srt
+# (over the first path alone, Debian's srt-tools), srt-broadcast, srt-backup (groups: srt-test-live of a libsrt built with
 # ENABLE_BONDING and ENABLE_TESTING, in the search path or SRT_TEST_LIVE=PATH), rist (Debian's rist-tools; weights are set by
 # hand to the rates), rist-double (everything over both), srtla (srtla_send and srtla_rec in the search path or SRTLA=FOLDER,
 # with srt-tools), mptcp (a kernel with it; congestion control is the kernel's default). What is missing is skipped by name.
+# LATENCY (500) is that of the stream, milliseconds.
 # Needs root, ffmpeg, iproute2, socat, python3. KEEP=1 keeps logs; results go to OUT (results/rivals).
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
@@ -37,7 +43,7 @@ while [ $# -gt 0 ]; do
     esac
     shift
 done
-latency=500 grace=${GRACE:-200} rate=8000000
+latency=${LATENCY:-500} grace=${GRACE:-200} rate=8000000
 # Seconds from the start of the links to that of the stream, and from the stream's end to that of a run.
 lead=3 tail=2
 
@@ -88,6 +94,10 @@ network() {
             second="rate 10mbit delay 40ms at $(from 0) delay 930ms at $(from 2) delay 40ms" ;;
         overload) first="rate 3mbit delay 30ms" second="rate 3mbit delay 50ms" weights=(3 3) ;;
         restart) first="rate 10mbit delay 30ms" second="rate 10mbit delay 40ms" killed=$at ;;
+        jump)
+            first="rate 6.2688mbit delay 30ms 1333us distribution normal order free down.delay 1ms down.jitter 0ms up.loss 0.5%"
+            second="rate 4.1792mbit delay 160ms 50ms distribution normal order free down.delay 1ms down.jitter 0ms"
+            second+=" at $(from 0) up.delay 280ms at $(from $((seconds / 3))) up.delay 160ms" weights=(6 4) ;;
         perfect) ;;
         *) die "there is no network $1" ;;
     esac
@@ -169,6 +179,7 @@ missing() {
     local program
     case $1 in
         srt-broadcast | srt-backup) set -- "$srt_test_live" ;;
+        srt) set -- "$srt_live_transmit" ;;
         rist*) set -- ristsender ristreceiver ;;
         srtla) set -- "$srt_live_transmit" "$srtla_send" "$srtla_rec" ;;
         mptcp)
@@ -186,6 +197,7 @@ receiver() {
     local to=udp://127.0.0.1:$output
     case $1 in
         udp) ;;
+        srt) keep receiver "${in_far[@]}" "$srt_live_transmit" "srt://:6000?mode=listener&lossmaxttl=40&latency=$latency" "$to" ;;
         srt-*) keep receiver "${in_far[@]}" "$srt_test_live" "srt://:6000?groupconnect=1&latency=$latency" "$to" ;;
         rist*) keep receiver "${in_far[@]}" ristreceiver -i "rist://@0.0.0.0:7000?buffer=$latency" -o "$to" ;;
         srtla)
@@ -203,6 +215,7 @@ sender() {
     local from=udp://127.0.0.1:$input group
     case $1 in
         udp) ;;
+        srt) keep sender "${in_near[@]}" "$srt_live_transmit" "$from" "srt://10.77.1.1:6000?latency=$latency" ;;
         srt-*)
             group="srt:////group?type=${1#srt-}&latency=$latency&nodes=10.77.1.1:6000,10.77.2.1:6000"
             keep sender "${in_near[@]}" "$srt_test_live" "$from" "$group" ;;
@@ -220,8 +233,13 @@ sender() {
             "${in_near[@]}" ip mptcp endpoint add 10.77.2.2 dev w2 subflow
             keep sender "${in_near[@]}" python3 "$repo/scripts/rivals.py" mptcp-in $input $server:5003 ;;
         *)
-            keep sender "${in_near[@]}" "$anabranch" send "$from" "anabranch://$server:9899?latency=$latency&profile=$1" \
-                --path w1 --path w2 --stats json --stats-interval 200ms ${SEND_FLAGS:-} ;;
+            local profile=$1 flags=(--path w1 --path w2)
+            case $1 in
+                single) profile=live flags=(--path w1) ;;
+                round-robin) profile=cmt flags+=(--scheduler round_robin) ;;
+            esac
+            keep sender "${in_near[@]}" "$anabranch" send "$from" "anabranch://$server:9899?latency=$latency&profile=$profile" \
+                "${flags[@]}" --stats json --stats-interval 200ms ${SEND_FLAGS:-} ;;
     esac
 }
 
@@ -248,6 +266,12 @@ one() {
     remove_network
     echo "$1,$2,$3,$(python3 "$repo/scripts/rivals.py" judge "$work/clip.ts" "$work/sent" "$work/tapped" $latency "$grace")" |
         tee -a "$out/results.csv"
+    if [ -n "${PICTURE:-}" ]; then
+        python3 "$repo/scripts/rivals.py" usable "$work/clip.ts" "$work/sent" "$work/tapped" $latency "$grace" "$work/usable.ts"
+        "$anabranch" quality "$work/clip.ts" "$work/usable.ts" --json >"$work/quality.json" 2>"$work/quality.log" ||
+            echo '{}' >"$work/quality.json"
+        python3 "$repo/scripts/rivals.py" picture "$1" "$2" "$3" "$work/quality.json" >>"$out/pictures.csv"
+    fi
     if [ "${KEEP:-0}" = 1 ]; then mkdir -p "$out/logs/$1-$2-$3" && cp "$work"/*.log "$out/logs/$1-$2-$3/"; fi
 }
 
@@ -263,6 +287,7 @@ for tool in $tools; do
 done
 echo network,tool,run,usable,clean,usable_after_2s,clean_after_2s,late,delay_p50_ms,delay_p99_ms,packets,frames |
     tee "$out/results.csv"
+echo network,tool,run,decodable,psnr_db,ssim >"$out/pictures.csv"
 for run in $(seq "$runs"); do
     one perfect udp "$run"
     for name in $networks; do
@@ -271,3 +296,4 @@ for run in $(seq "$runs"); do
 done
 one perfect udp "$((runs + 1))"
 python3 "$repo/scripts/rivals.py" table "$out/results.csv" | tee "$out/table.md"
+if [ -n "${PICTURE:-}" ]; then python3 "$repo/scripts/rivals.py" pictures "$out/pictures.csv" | tee "$out/pictures.md"; fi

@@ -41,6 +41,8 @@ impl Asks {
     pub const REPAIR: Asks = Asks(1 << 14);
     /// `Redundancy::extra` answers with nothing but parity: not asked where the peer does not take it.
     pub const PARITY: Asks = Asks(1 << 15);
+    /// `Redundancy::extra` answers with copies as well as with parity: asked where the peer does not take that, too.
+    pub const COPIES: Asks = Asks(1 << 20);
     /// `LossCause::sample`: round trips, packet by packet.
     pub const SAMPLES: Asks = Asks(1 << 16);
     /// `Redundancy::answered`: how old each chunk was when it was acknowledged.

@@ -3,9 +3,10 @@
 //! Ages at which chunks were acknowledged are counted by path. From them follows for a chunk in flight with what
 //! probability it will be missing when it is due, given that it has not come yet: late or lost. Chunks that are due
 //! together, and those that will most likely have come by then, are one block. Its sums leave at the last moment at
-//! which they are in time, when most of what comes has come. How many: those that save the most chunks, each sum less a
-//! price. The price follows what was earned, up where more was wanted than there was, down where some is left over; where
-//! new data wait, a sum costs nearly what a packet of theirs is worth.
+//! which they are in time, when most of what comes has come. A sum that leaves by the path of a chunk comes after it where
+//! that path keeps the order: there what is lost counts, and what is late does not, since the sum would be later. How many:
+//! those that save the most chunks, each sum less a price. The price follows what was earned, up where more was wanted than
+//! there was, down where some is left over; where new data wait, a sum costs nearly what a packet of theirs is worth.
 
 use crate::view::{AssocView, ChunkView, PathView};
 use anabranch_base::{Duration, Instant, PathId, Tsn};
@@ -71,6 +72,12 @@ impl Ages {
         let here = f64::from(self.counts.get(bin).copied().unwrap_or(0));
         let within = if bin < BINS { here * (1.0 - at.fract()) } else { 0.0 };
         Some((f64::from(above) + within) / f64::from(self.all))
+    }
+    /// With what probability a chunk that left by `p` so long ago and has not been acknowledged is lost.
+    pub fn lost(&self, p: &PathView, age: Duration) -> f64 {
+        let loss = f64::from(p.loss.0) / 1e6;
+        let waits = self.longer_than(age).unwrap_or(1.0);
+        if loss > 0.0 { loss / (loss + (1.0 - loss) * waits) } else { 0.0 }
     }
     /// With what probability a chunk that left by `p` so long ago and has not been acknowledged will be missing when it is
     /// due `slack` after it left, whether late or lost.
@@ -194,16 +201,25 @@ impl Late {
             self.candidates.push(Candidate { tsn: c.tsn, path, sent, deadline });
         }
     }
-    /// With what probability a chunk will not have come at `due`.
-    fn missing(&self, cx: &AssocView<'_>, c: &Candidate, due: Instant) -> f64 {
-        let known = cx.path(c.path).zip(self.ages.get(c.path.index()));
-        known.map_or(0.0, |(p, ages)| ages.missing(p, cx.now.since(c.sent), due - c.sent))
+    /// With what probability a chunk will not have come at `due`, and a sum that leaves `by` this path will have.
+    fn missing(&self, cx: &AssocView<'_>, by: PathId, c: &Candidate, due: Instant) -> f64 {
+        let Some((p, ages)) = cx.path(c.path).zip(self.ages.get(c.path.index())) else { return 0.0 };
+        let age = cx.now.since(c.sent);
+        if c.path == by && !p.reorders(cx.now) { ages.lost(p, age) } else { ages.missing(p, age, due - c.sent) }
     }
-    /// Of what was noted the block whose moment has come, if a sum takes so long, with `spare` to spare, and `most` may
-    /// leave.
-    pub fn choose(&mut self, cx: &AssocView<'_>, takes: Duration, spare: Duration, code: Code, most: usize) {
+    /// Of what was noted the block whose moment has come, if a sum leaves `by` this path and takes so long, with `spare` to
+    /// spare, and `most` may leave.
+    pub fn choose(
+        &mut self,
+        cx: &AssocView<'_>,
+        by: PathId,
+        takes: Duration,
+        spare: Duration,
+        code: Code,
+        most: usize,
+    ) {
         core::mem::swap(&mut self.had, &mut self.has);
-        let worth_it = |c: &&Candidate| self.missing(cx, c, c.deadline) > SURE;
+        let worth_it = |c: &&Candidate| self.missing(cx, by, c, c.deadline) > SURE;
         let Some(first) = self.candidates.iter().filter(worth_it).map(|c| c.deadline).min() else { return };
         let moment = first - (takes + spare);
         if moment > cx.now {
@@ -212,9 +228,9 @@ impl Late {
         }
         let (mut covers, mut parts) = (vec![], vec![]);
         for c in &self.candidates {
-            let missing = self.missing(cx, c, first);
+            let missing = self.missing(cx, by, c, first);
             let together = c.deadline <= first + TOGETHER;
-            let settled = || missing <= LIKELY && missing <= self.missing(cx, c, c.deadline) * HARDLY;
+            let settled = || missing <= LIKELY && missing <= self.missing(cx, by, c, c.deadline) * HARDLY;
             if missing > SURE && (together || settled()) {
                 covers.push(c.tsn);
                 parts.push(missing);
@@ -277,6 +293,11 @@ mod tests {
         let expected = (0.1 + 0.9 * 0.25) / (0.1 + 0.9 * 0.5);
         assert!((missing(&s, 200, 240) - expected).abs() < 0.02, "lost or late");
         assert!(missing(&s, 400, 500) > 0.99, "nothing takes so long");
+        assert!((ages.lost(&s.paths[0], ms(200)) - 0.1 / (0.1 + 0.9 * 0.5)).abs() < 0.02, "lost, not late");
+        assert!(ages.lost(&s.paths[0], ms(400)) > 0.99);
+        s.paths[0].loss = Ppm(0);
+        assert!(ages.lost(&s.paths[0], ms(400)) < 1e-9, "nothing is lost there");
+        s.paths[0].loss = Ppm(100_000);
         assert!((Ages::default().missing(&s.paths[0], ms(10), ms(90)) - 0.1).abs() < 1e-9, "nothing known but losses");
     }
 

@@ -15,6 +15,8 @@ pub(crate) struct Packet {
     pub live: u16,
     /// Counted by the loss estimator.
     pub counted_lost: bool,
+    /// What is in it is a sum of others.
+    pub parity: bool,
     /// Bytes of the packet where path MTU discovery asks for them and it may not be divided; zero elsewhere.
     pub size: u16,
     pub at_send: DeliveredAtSend,
@@ -35,6 +37,8 @@ pub(crate) struct Flight {
     copies: VecDeque<CopyRef>,
     live_packets: u32,
     bytes: u64,
+    /// Of these, parity.
+    parity: u64,
     history: LossHistory,
 }
 
@@ -70,6 +74,10 @@ impl Flight {
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
+    /// Bytes in flight that are no parity.
+    pub fn data(&self) -> u64 {
+        self.bytes.saturating_sub(self.parity)
+    }
     pub fn packets(&self) -> u32 {
         self.live_packets
     }
@@ -79,7 +87,7 @@ impl Flight {
 
     /// A packet leaves; its chunks follow by [`Self::add_copy`].
     pub fn begin_packet(&mut self, now: Instant, at_send: DeliveredAtSend) -> u64 {
-        self.packets.push_back(Packet { sent_at: now, live: 0, counted_lost: false, size: 0, at_send });
+        self.packets.push_back(Packet { sent_at: now, live: 0, counted_lost: false, parity: false, size: 0, at_send });
         self.live_packets += 1;
         self.next_seq() - 1
     }
@@ -106,6 +114,14 @@ impl Flight {
         }
     }
 
+    /// The newest packet, which has one chunk, is parity.
+    pub fn note_parity(&mut self, len: u64) {
+        if let Some(p) = self.packets.back_mut() {
+            p.parity = true;
+            self.parity += len;
+        }
+    }
+
     pub fn packet(&self, tx_seq: u64) -> Option<&Packet> {
         self.packets.get(usize::try_from(tx_seq.checked_sub(self.first_seq)?).ok()?)
     }
@@ -122,6 +138,9 @@ impl Flight {
         let Some(p) = self.packets.get_mut(i) else { return };
         p.live = p.live.saturating_sub(1);
         p.counted_lost |= lost;
+        if p.parity {
+            self.parity = self.parity.saturating_sub(len);
+        }
         if p.live == 0 {
             self.live_packets = self.live_packets.saturating_sub(1);
             self.history.push(p.counted_lost);

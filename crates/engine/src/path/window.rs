@@ -19,6 +19,12 @@ impl Path {
             || self.has_fast_window(now))
     }
 
+    /// The window held something back: it is full, and would be with data that wait in place of parity.
+    pub fn is_fully_used(&self, waiting: u64) -> bool {
+        let (all, data) = (self.flight.bytes(), self.flight.data());
+        !self.congestion.has_room(all) && !self.congestion.has_room(data.saturating_add(waiting))
+    }
+
     /// Burst and pace of a path that is known to carry something.
     fn has_fast_window(&self, now: Instant) -> bool {
         let known = self.capacity.rate();

@@ -134,6 +134,33 @@ fn a_damaged_packet_is_corrected() {
     }
 }
 
+/// A window earns nothing by parity: of a source that offers less than the path carries it grows no wider than without.
+#[test]
+fn parity_opens_no_window() {
+    let run = |config: &AssocConfig| {
+        let mut b = Bench::connected(5, config, &[(link(20, 20), link(20, 20))]);
+        b.strict = true;
+        b.filter = drop_some(200);
+        let (mut sum, mut all) = (0, 0);
+        for n in 0..6_000 {
+            let options =
+                SendOptions { stream: anabranch_base::StreamId(3), unordered: true, ..SendOptions::default() };
+            b.send(Side::Client, options, numbered(3, n, 1_000));
+            b.run_for(ms(3));
+            b.at_server.clear();
+            if n > 1_000 {
+                let cwnd = b.assoc(Side::Client).paths().map(|p| p.1.cwnd).sum::<u64>();
+                (sum, all) = (sum + cwnd, all + 1);
+            }
+        }
+        (sum / all, b.assoc(Side::Client).stats().parity_sent)
+    };
+    let (without, _) = run(&assoc_config("sctp"));
+    let (with, sums) = run(&with_parity("sctp", "erasure:latency=60,rate=1"));
+    assert!(sums > 50, "{sums}");
+    assert!(with * 20 <= without * 21, "{with} bytes on the mean with parity, {without} without");
+}
+
 /// Nothing of it is on the wire for a peer that does not take it, nor is anything sent for it.
 #[test]
 fn a_peer_without_it_never_sees_it() {
@@ -262,13 +289,15 @@ proptest! {
         links in prop::collection::vec(weather(), 1..4),
         rate in 0.02..1.0f64,
         latency in 1u64..300,
-        xor: bool,
+        (xor, late, copies) in any::<(bool, bool, bool)>(),
         interleaving: bool,
         size in prop_oneof![50usize..1_150, 1_150usize..4_000],
         seed in 0u64..1_000,
     ) {
         let code = if xor { "xor" } else { "rlc" };
-        let mut config = with_parity("cmt", &format!("erasure:rate={rate},latency={latency},code={code}"));
+        let (late, copies) = (u8::from(late), u8::from(copies));
+        let redundancy = format!("erasure:rate={rate},latency={latency},code={code},late={late},copies={copies}");
+        let mut config = with_parity("cmt", &redundancy);
         config.seed = seed;
         if config.profile.set(Hook::PathScheduler, scheduler.name).is_err() || config.profile.check(links.len()).is_err() {
             return Ok(());

@@ -49,9 +49,6 @@ struct Rack {
     in_order: u8,
 }
 
-/// How long a path that let packets overtake each other is expected to do so again.
-const REORDERS_FOR: Duration = Duration::from_secs(10);
-
 impl Rack {
     fn new(p: &Params) -> Self {
         Rack {
@@ -66,8 +63,7 @@ impl Rack {
 impl LossThreshold for Rack {
     fn judge(&self, cx: &AssocView<'_>, _sack: &SackView<'_>, copy: &CopyView) -> Verdict {
         let Some(p) = cx.path(copy.path) else { return Verdict::Waiting };
-        let reorders = p.overtaken_at.is_some_and(|t| cx.now.since(t) < REORDERS_FOR);
-        if self.in_order > 0 && copy.misses >= self.in_order && !reorders {
+        if self.in_order > 0 && copy.misses >= self.in_order && !p.reorders(cx.now) {
             return Verdict::Lost;
         }
         let enough = self.reports > 0 && copy.misses >= self.reports;

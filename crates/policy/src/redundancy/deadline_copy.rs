@@ -32,7 +32,7 @@ pub(super) const POLICY: Policy<dyn Redundancy> = Policy {
 /// Least time by which an answer is overdue.
 const LEAST: Duration = Duration::from_millis(20);
 
-struct DeadlineCopy {
+pub(super) struct DeadlineCopy {
     deviations: u64,
     guard: Duration,
     /// When the next path becomes overdue, or the last moment of a chunk comes.
@@ -40,6 +40,10 @@ struct DeadlineCopy {
 }
 
 impl DeadlineCopy {
+    /// With the values that it has unless others are named.
+    pub(super) fn usual() -> Self {
+        DeadlineCopy::new(&Params::defaults(&POLICY.info, 0))
+    }
     fn new(p: &Params) -> Self {
         DeadlineCopy { deviations: p.count("deviations"), guard: p.millis("guard"), due: None }
     }

@@ -11,10 +11,13 @@
 //! With `late` it also makes up for what comes too late: `policy/src/late.rs` says how many sums leave, and when. They
 //! leave before new data then, by the path on which they arrive first, and their number follows from the share of the
 //! chunks in flight that will be late or lost, by the ages at which earlier ones were acknowledged.
+//! With `copies` what is overdue is copied as by `deadline_copy`, before anything else leaves, and sums leave only where no
+//! new data wait at all.
 //! What is cut while parity is agreed on leaves room for what a sum says of itself; a chunk that is larger is not covered.
 //! Needs a peer with a `repair` policy. Parameters: `rate`; `latency` ms, a deadline for messages without one;
-//! `window` ms, how far back a sum reaches; `code`; `late`; `guard` ms, time that a sum has to spare then.
+//! `window` ms, how far back a sum reaches; `code`; `late`; `guard` ms, time that a sum has to spare then; `copies`.
 
+use super::deadline_copy::DeadlineCopy;
 use super::{Extra, Redundancy, SentPayload, Sources};
 use crate::asks::{Asks, Counter};
 use crate::late::Late;
@@ -22,7 +25,7 @@ use crate::parity::{MOST_SPAN, head_len, write_head};
 use crate::predict::Forecast;
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
 use crate::view::{AssocView, ChunkView, PathView};
-use anabranch_base::{Duration, Instant, PathId, Ppm, Tsn};
+use anabranch_base::{Duration, Instant, PathId, Ppm, Tsn, earlier};
 use anabranch_code::{Code, Combiner};
 use std::collections::VecDeque;
 
@@ -40,6 +43,7 @@ pub(super) const POLICY: Policy<dyn Redundancy> = Policy {
             ParamInfo::word("code", &["rlc", "xor"], "random linear code over GF(256), or plain XOR"),
             ParamInfo::flag("late", false, "parity for what will be late, too"),
             ParamInfo::millis("guard", 5, 0, 1_000, "time to spare before a deadline, of what will be late"),
+            ParamInfo::flag("copies", false, "copies of what is overdue, and sums only where nothing new waits"),
         ],
     },
     build: |p| Box::new(Erasure::new(p)),
@@ -83,6 +87,11 @@ struct Erasure {
     recent: VecDeque<(Tsn, Tsn)>,
     late: Option<Late>,
     guard: Duration,
+    copies: Option<DeadlineCopy>,
+    /// What was worth asking for in this opportunity: copies, sums.
+    worth: (bool, bool),
+    /// What is in flight, where both look at it.
+    seen: Vec<ChunkView>,
     counters: [Counter; 9],
 }
 
@@ -110,6 +119,9 @@ impl Erasure {
             recent: VecDeque::with_capacity(REMEMBERED),
             late: p.flag("late").then(Late::new),
             guard: p.millis("guard"),
+            copies: p.flag("copies").then(DeadlineCopy::usual),
+            worth: (false, false),
+            seen: vec![],
             counters: [
                 ("parity", 0),
                 ("parity-bytes", 0),
@@ -235,7 +247,7 @@ impl Erasure {
                 }
             }
             let most = self.credit / (mtu * 1_000_000);
-            late.choose(cx, takes, self.guard + best.jitter * 2, self.code, most as usize);
+            late.choose(cx, best.id, takes, self.guard + best.jitter * 2, self.code, most as usize);
         }
         let wanted = late.wants_more(cx.now, takes);
         self.late = Some(late);
@@ -244,18 +256,9 @@ impl Erasure {
         }
         wanted.then_some(best.id)
     }
-}
 
-impl Redundancy for Erasure {
-    fn asks(&self) -> Asks {
-        let parity = Asks::EXTRA.and(Asks::PARITY);
-        if self.late.is_some() { parity.and(Asks::EXTRA_FIRST).and(Asks::ANSWERS) } else { parity }
-    }
-    fn counters(&self) -> &[Counter] {
-        &self.counters
-    }
-    fn worth_asking(&mut self, cx: &AssocView<'_>) -> bool {
-        self.decided = None;
+    /// Might a sum leave now?
+    fn are_sums_worth_it(&mut self, cx: &AssocView<'_>) -> bool {
         let most = cx.paths.iter().map(|p| p.mtu).max().unwrap_or(0) * 1_000_000;
         if let Some(late) = &self.late {
             if late.wakes.is_some_and(|t| t > cx.now) && late.block.is_none() {
@@ -275,7 +278,9 @@ impl Redundancy for Erasure {
         }
         lossy
     }
-    fn extra(
+
+    /// A sum on `path`, if it is wanted there.
+    fn sum(
         &mut self,
         cx: &AssocView<'_>,
         path: &PathView,
@@ -287,6 +292,43 @@ impl Redundancy for Erasure {
             self.decided = Some(decided);
         }
         (self.decided == Some(Some(path.id))).then_some(Extra::Parity)
+    }
+}
+
+impl Redundancy for Erasure {
+    fn asks(&self) -> Asks {
+        let mut asks = Asks::EXTRA.and(Asks::PARITY);
+        if self.late.is_some() {
+            asks = asks.and(Asks::EXTRA_FIRST).and(Asks::ANSWERS);
+        }
+        if self.copies.is_some() { asks.and(Asks::EXTRA_FIRST).and(Asks::COPIES) } else { asks }
+    }
+    fn counters(&self) -> &[Counter] {
+        &self.counters
+    }
+    fn worth_asking(&mut self, cx: &AssocView<'_>) -> bool {
+        self.decided = None;
+        let copies = self.copies.as_mut().is_some_and(|c| c.worth_asking(cx));
+        let sums = (self.copies.is_none() || cx.unsent == 0) && self.are_sums_worth_it(cx);
+        self.worth = (copies, sums);
+        copies || sums
+    }
+    fn extra(
+        &mut self,
+        cx: &AssocView<'_>,
+        path: &PathView,
+        outstanding: &mut dyn Iterator<Item = ChunkView>,
+    ) -> Option<Extra> {
+        let Some(mut copies) = self.copies.take() else { return self.sum(cx, path, outstanding) };
+        let mut seen = core::mem::take(&mut self.seen);
+        seen.clear();
+        seen.extend(outstanding);
+        let (copying, summing) = self.worth;
+        let copy = if copying { copies.extra(cx, path, &mut seen.iter().copied()) } else { None };
+        self.copies = Some(copies);
+        let extra = if copy.is_none() && summing { self.sum(cx, path, &mut seen.iter().copied()) } else { copy };
+        self.seen = seen;
+        extra
     }
     fn write(&mut self, number: u64, room: usize, sources: &dyn Sources) -> Option<Vec<u8>> {
         self.decided = None;
@@ -321,7 +363,8 @@ impl Redundancy for Erasure {
         Some(record)
     }
     fn wakeup(&self) -> Option<Instant> {
-        self.late.as_ref().and_then(|l| l.wakes)
+        let copies = self.copies.as_ref().and_then(Redundancy::wakeup);
+        earlier(copies, self.late.as_ref().and_then(|l| l.wakes))
     }
     fn answered(&mut self, path: PathId, age: Duration) {
         if let Some(late) = &mut self.late {

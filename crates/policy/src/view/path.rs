@@ -4,6 +4,9 @@ use super::Signals;
 use crate::window::UNLIMITED;
 use anabranch_base::{Duration, Instant, Modulation, PathId, Ppm, Rate, Technology};
 
+/// How long a path that let packets overtake each other is expected to do so again.
+const REORDERS_FOR: Duration = Duration::from_secs(10);
+
 /// Health of a path. Only [`PathState::Active`] carries new data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum PathState {
@@ -240,6 +243,10 @@ impl PathView {
     /// A queue has built up on the path: `rtt` exceeds those without one.
     pub fn is_queued(&self, rtt: Duration) -> bool {
         self.without_queue().is_exceeded(rtt)
+    }
+    /// Packets overtook each other on it not long ago.
+    pub fn reorders(&self, now: Instant) -> bool {
+        self.overtaken_at.is_some_and(|t| now.since(t) < REORDERS_FOR)
     }
     /// In slow start (RFC 9260 §7.2.1).
     pub fn in_slow_start(&self) -> bool {

@@ -100,6 +100,37 @@ fn one_path_alone_carries_its_own_parity_and_what_has_no_room_is_left_out() {
     assert_eq!(counted(&*p, "parity-too-large"), 20);
 }
 
+/// Copies are asked for first; sums leave where nothing waits, and cover nothing that is under way twice.
+#[test]
+fn with_copies_sums_are_for_what_is_left() {
+    let (mut s, mut p) = (scene(), policy("copies=1"));
+    assert!(p.asks().any(Asks::EXTRA_FIRST) && !policy("").asks().any(Asks::EXTRA_FIRST));
+    pay(&mut *p, &s);
+    s.unsent = 1_000;
+    assert_eq!(ask(&mut *p, &s, 1), None, "new data go first");
+    s.unsent = 0;
+    assert_eq!(ask(&mut *p, &s, 1), Some(Extra::Parity));
+    // The oldest left so long ago that its answer is overdue.
+    let (now, oldest) = (s.now, &mut s.chunks[0]);
+    (oldest.last_sent, oldest.deadline) = (Some(now - ms(90)), Some(now + ms(40)));
+    (s.paths[0].oldest_sent, s.unsent) = (oldest.last_sent, 1_000);
+    let tsn = oldest.tsn;
+    assert_eq!(ask(&mut *p, &s, 1), Some(Extra::Copy { tsn }));
+    (s.chunks[0].live_copies, s.unsent) = (2, 0);
+    assert_eq!(ask(&mut *p, &s, 1), Some(Extra::Parity));
+    p.write(100, 1_400, &Without(tsn)).unwrap();
+}
+
+/// A board that must not be asked for one chunk.
+struct Without(Tsn);
+
+impl Sources for Without {
+    fn source(&self, tsn: Tsn) -> Option<Source<'_>> {
+        assert_ne!(tsn, self.0);
+        Board.source(tsn)
+    }
+}
+
 /// Ten chunks in flight on path 0, which takes 100 to 300 ms; they left 150 ms ago and are due in 50. Path 1 takes 20.
 fn unsteady(p: &mut dyn Redundancy) -> Scene {
     let mut s = Scene::new(2, 10);
@@ -150,6 +181,27 @@ fn what_comes_in_time_gets_none_and_lateness_counts_only_where_it_is_asked_for()
         pay(&mut *p, &s);
         s.chunks.iter_mut().for_each(|c| c.deadline = Some(s.now + ms(slack)));
         assert_eq!((ask(&mut *p, &s, 1), p.wakeup()), (None, None), "{params}");
+    }
+}
+
+/// A queue that others made delays a sum as much as what it covers.
+#[test]
+fn a_path_that_keeps_the_order_makes_up_for_its_losses_and_not_for_its_queue() {
+    for (overtakes, loss, sums) in [(false, 0, 0), (true, 0, 7), (false, 50_000, 1)] {
+        let mut p = policy("rate=1,late=1");
+        let mut s = unsteady(&mut *p);
+        pay(&mut *p, &s);
+        s.close(1);
+        s.now += ms(5);
+        let path = &mut s.paths[0];
+        (path.mean_rtt, path.min_rtt, path.one_way, path.recent_one_way) = (ms(40), ms(40), ms(20), ms(20));
+        (path.loss, path.overtaken_at) = (Ppm(loss), overtakes.then_some(s.now));
+        let mut left = 0;
+        while ask(&mut *p, &s, 0) == Some(Extra::Parity) {
+            assert!(p.write(100, 1_400, &Board).is_some());
+            left += 1;
+        }
+        assert!(left >= sums && (left > 0) == (sums > 0), "{left}: overtakes {overtakes}, loss {loss}");
     }
 }
 

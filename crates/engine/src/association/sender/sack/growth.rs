@@ -16,7 +16,8 @@ impl Association {
         }
     }
 
-    /// Credit and growth of one path, once for each SACK.
+    /// Credit and growth of one path, once for each SACK. Parity fills the window and earns none: a flow that makes it takes
+    /// no more of a path than it would without.
     pub(in crate::association) fn grow_path(&mut self, now: Instant, path: PathId, advanced: bool) {
         let i = path.index();
         let (Some(p), Some(slot)) = (self.paths.get(i), self.scratch.acks.get_mut(i)) else { return };
@@ -26,7 +27,7 @@ impl Association {
         let t = *slot;
         let ack = PathAck {
             path,
-            bytes: t.bytes,
+            bytes: t.bytes - t.parity,
             cumulative_bytes: t.cumulative,
             fully_used: t.fully_used,
             oldest_advanced: match self.policies.expects_lowest_tsn() {
@@ -37,7 +38,7 @@ impl Association {
         };
         let mtu = self.paths.mtu();
         let cx = self.views.look(now, &mut self.paths, &self.sender, &self.policies);
-        let credited = self.policies.ack_credit.credit(&cx, &ack).min(t.bytes);
+        let credited = self.policies.ack_credit.credit(&cx, &ack).min(ack.bytes);
         let Some(p) = self.paths.get_for(i, Shown::Window) else { return };
         let on_path = AckOnPath {
             bytes: credited,

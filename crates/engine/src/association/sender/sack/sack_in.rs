@@ -20,8 +20,10 @@ pub(crate) struct PathTally {
     /// Those of them that came by this path for certain: what was sent again here may have come by the path that it was
     /// sent on before.
     pub own_bytes: u64,
-    /// Those that were acknowledged cumulatively.
+    /// Those that were acknowledged cumulatively, without parity.
     pub cumulative: u64,
+    /// Those that were parity.
+    pub parity: u64,
     pub packets: u32,
     /// Newest copy of a chunk sent exactly once: RTT and rate samples.
     pub newest: Option<LiveCopy>,
@@ -156,6 +158,7 @@ impl Association {
         self.scratch.acks.clear();
         self.scratch.highest_acked = None;
         self.scratch.flight_before.clear();
+        let waiting = self.sender.unsent_bytes();
         for i in 0..self.paths.len() {
             let Some(p) = self.paths.get_mut(i) else { continue };
             if let Some(followed) = p.followed_mut() {
@@ -163,7 +166,7 @@ impl Association {
             }
             self.scratch.flight_before.push(p.flight.packets());
             self.scratch.acks.push(PathTally {
-                fully_used: !p.congestion.has_room(p.flight.bytes()),
+                fully_used: p.is_fully_used(waiting),
                 oldest_before: p.flight.oldest_seq(),
                 expected: p.flight.expected_seq(),
                 ..PathTally::default()
@@ -261,7 +264,7 @@ impl Association {
             return;
         }
         let (len, sent, last_path, state) = (c.len(), usize::from(c.transmissions), c.last_path, c.state);
-        let (once, several) = (sent == 1, c.on_several_paths);
+        let (once, several, parity) = (sent == 1, c.on_several_paths, c.parity);
         if once
             && self.policies.ask(Asks::ANSWERS)
             && let (Some(path), Some(left)) = (c.last_path, c.last_sent)
@@ -283,7 +286,8 @@ impl Association {
             t.oldest_sent = Some(t.oldest_sent.map_or(copy.sent_at, |o| o.min(copy.sent_at)));
             t.touched = true;
             t.gapped |= !cumulatively;
-            t.cumulative += if cumulatively { len } else { 0 };
+            t.cumulative += if cumulatively && !parity { len } else { 0 };
+            t.parity += if parity { len } else { 0 };
             let followed = self.paths.get_mut(copy.path.index()).and_then(|p| p.followed_mut());
             if followed.is_some_and(|f| f.end_timing(tsn)) {
                 t.timed_sent = Some(copy.sent_at).filter(|_| once);

@@ -41,7 +41,7 @@ impl Association {
     pub(in crate::association) fn transmit_extra(&mut self, now: Instant, out: &mut Transmit) -> bool {
         self.sender.redundancy_wakeup = None;
         self.policies.ask(Asks::EXTRA)
-            && (!self.policies.ask(Asks::PARITY) || self.may_send_parity())
+            && (!self.policies.ask(Asks::PARITY) || self.policies.ask(Asks::COPIES) || self.may_send_parity())
             && self.sender.board.outstanding_bytes() > 0
             && self.transmit_wanted_extra(now, out)
     }
@@ -125,8 +125,9 @@ impl Association {
 
     /// A chunk with what the policy writes; none when it writes nothing, or what does not fit.
     fn write_parity(&mut self, now: Instant, path: PathId, peer_rwnd: u64) -> Option<u64> {
-        if !(self.peer.parity && self.peer.forward_tsn && self.is_between_messages()) {
-            self.stats.seldom.decisions_refused += 1;
+        if !self.may_send_parity() {
+            // Who answers with copies as well does not know that.
+            self.stats.seldom.decisions_refused += u64::from(!self.policies.ask(Asks::COPIES));
             return None;
         }
         let head = COMMON_HEADER_LEN + Parity::HEADER_LEN;

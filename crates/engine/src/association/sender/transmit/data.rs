@@ -238,6 +238,9 @@ impl Association {
         }
         let tx_seq = p.flight.next_seq() - 1;
         p.flight.add_copy(tsn, len);
+        if chunk.parity {
+            p.flight.note_parity(len);
+        }
         if again {
             let old = self.sender.board.get(tsn).and_then(|c| c.last_path);
             let old = old.and_then(|o| Some((o, self.paths.get_for(o.index(), Shown::Nothing)?)));
