@@ -6,6 +6,7 @@ use crate::connection::Connection;
 use crate::error::Error;
 use crate::shared::{Entry, Owner, Shared};
 use anabranch_engine::{AssocId, CloseReason, ConnectError, LocalId};
+use anabranch_policy::Asks;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -153,6 +154,7 @@ fn begin(
     over: Candidate,
 ) -> Result<Connection, Error> {
     let mut config = options.association.clone();
+    let asks = config.profile.asks();
     let begun = shared.act(|core| {
         if options.list_addresses {
             config.addresses.listed = core.locals.listed(candidates.iter().filter(|c| c.present).map(|c| c.local));
@@ -163,6 +165,7 @@ fn begin(
                 ConnectError::Exists(_) => Error::AlreadyConnected(core.shown(over.remote, options.peer_port)),
             },
         )?;
+        core.link_reports |= asks.any(Asks::LINK_REPORTS);
         let entry = Entry::new(Owner::Handle);
         let signals = entry.signals.clone();
         core.connections.insert(id, entry);

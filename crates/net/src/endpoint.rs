@@ -50,6 +50,11 @@ impl WeakEndpoint {
 }
 
 impl Endpoint {
+    #[cfg(test)]
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.inner.shared
+    }
+
     /// A handle that keeps nothing alive.
     pub fn downgrade(&self) -> WeakEndpoint {
         WeakEndpoint(Arc::downgrade(&self.inner))

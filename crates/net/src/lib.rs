@@ -90,6 +90,7 @@ mod entropy;
 mod error;
 mod events;
 mod interface;
+mod link_layer;
 mod locals;
 mod outlets;
 mod reconnect;

@@ -97,6 +97,8 @@ pub(crate) struct Core {
     pub claims: Vec<UnixDatagram>,
     /// New sockets for the driver.
     pub commands: Vec<Command>,
+    /// Policies of an association ask for what the link layer counts.
+    pub link_reports: bool,
     pub stats: DriverStats,
     pub outlets: Outlets,
     /// What [`Core::dispatch`] leaves to be done without the lock.
@@ -133,6 +135,7 @@ impl Shared {
                 from: Vec::new(),
                 claims: Vec::new(),
                 commands: Vec::new(),
+                link_reports: false,
                 stats: DriverStats::default(),
                 outlets: Outlets::closed(),
                 calls: Vec::new(),

@@ -51,6 +51,8 @@ impl Asks {
     pub const WHOLE_PACKETS: Asks = Asks(1 << 18);
     /// `Repair::damaged` and `corrected`.
     pub const DAMAGED: Asks = Asks(1 << 19);
+    /// [`PathView::frame_errors`](crate::view::PathView::frame_errors): who runs the engine asks interfaces for it.
+    pub const LINK_REPORTS: Asks = Asks(1 << 20);
     /// Something to write on the board of facts.
     pub const BOARD: Asks = Asks::BOUND.and(Asks::PUBLISH).and(Asks::QUALITY);
 

@@ -1,8 +1,9 @@
 //! From samples of the connection to rows.
 
 use super::range::Samples;
-use super::rows::{PathCounts, PathRow, PathTotals};
+use super::rows::{LinkRow, PathCounts, PathRow, PathTotals};
 use anabranch_net::{Instant, PathReport, PathState};
+use anabranch_policy::view::FrameErrors;
 use std::collections::BTreeMap;
 
 /// Name of a state.
@@ -41,6 +42,8 @@ struct Track {
     at: Instant,
     /// Counters at the last row.
     reported: PathCounts,
+    /// Of the link layer, at the last sample and at the last row.
+    link: [Option<FrameErrors>; 2],
     /// Path numbers are used again; what earlier owners did stays in the totals.
     before: PathCounts,
 }
@@ -65,6 +68,7 @@ impl Collector {
                 last: PathCounts::default(),
                 at: now,
                 reported: PathCounts::default(),
+                link: [None; 2],
                 before: PathCounts::default(),
             });
             t.take(now, r, counts);
@@ -131,6 +135,7 @@ impl Track {
             }
         }
         self.last = counts;
+        self.link[0] = s.frame_errors;
         self.at = now;
     }
 
@@ -138,6 +143,9 @@ impl Track {
         let w = std::mem::take(&mut self.interval);
         let counters = self.last.since(&self.reported);
         self.reported = self.last;
+        let [now, before] = self.link;
+        self.link[1] = now;
+        let frames = now.map(|now| now.since(before.unwrap_or_default()));
         PathRow {
             t,
             path,
@@ -153,6 +161,7 @@ impl Track {
             delivery_bps: w.delivery.range(),
             capacity_bps: w.capacity.range(),
             counters,
+            link: frames.map(|f| LinkRow { frames: f.total, frame_errors: f.erroneous }),
         }
     }
 }

@@ -40,6 +40,18 @@ pub struct PathRow {
     /// Counters of the interval.
     #[serde(flatten)]
     pub counters: PathCounts,
+    /// What the link layer of its interface reported of the interval, where it reports.
+    #[serde(flatten)]
+    pub link: Option<LinkRow>,
+}
+
+/// Frames of an interface, of all that use it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct LinkRow {
+    /// Frames sent, repetitions included.
+    pub frames: u64,
+    /// Those that were repeated or given up.
+    pub frame_errors: u64,
 }
 
 /// Counters of a path.

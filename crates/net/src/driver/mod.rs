@@ -21,6 +21,7 @@ use crate::capture::Capture;
 use crate::clock;
 use crate::config::Transport;
 use crate::error::Error;
+use crate::link_layer::LinkLayer;
 use crate::locals::Slot;
 use crate::shared::{Call, Core, Shared};
 use crate::stats::DriverStats;
@@ -88,6 +89,7 @@ struct Driver {
     counted: DriverStats,
     capture: Option<Capture>,
     monitor: Monitor,
+    link_layer: LinkLayer,
     next_watch: Option<Instant>,
     last_housekeeping: Instant,
     /// Work was left over: do not wait.
@@ -106,6 +108,7 @@ impl Driver {
             counted: DriverStats::default(),
             capture,
             monitor: Monitor::new(),
+            link_layer: LinkLayer::default(),
             next_watch: None,
             last_housekeeping: clock::now(),
             more: false,

@@ -6,6 +6,7 @@ use crate::clock;
 use crate::config::{Local, Transport};
 use crate::error::Error;
 use crate::interface::{self, Binding, Interface};
+use crate::link_layer::Place;
 use crate::socket;
 use anabranch_base::{Duration, Instant};
 use anabranch_engine::LocalId;
@@ -116,6 +117,10 @@ impl Driver {
                 Step::Rebind(binding) => self.rebind(slot, binding),
             }
         }
+        if self.shared.lock().link_reports {
+            let places = self.ports.iter().filter_map(place).collect();
+            self.link_layer.follow(&self.shared, places);
+        }
     }
 
     fn mark_absent(&mut self, slot: usize, absent: bool) {
@@ -208,6 +213,13 @@ impl Driver {
         core.tell_all();
         self.more = true;
     }
+}
+
+/// The device that a socket is bound to, while it is there.
+fn place(port: &Port) -> Option<Place> {
+    let w = port.watched.as_ref().filter(|w| w.retry.is_none())?;
+    let Binding { device, index, .. } = w.watch.binding.as_ref()?;
+    Some(Place { local: port.local, name: device.clone()?, index: *index })
 }
 
 /// A new socket in place of the old one.

@@ -25,7 +25,7 @@ pub(crate) use carried::Carried;
 pub(crate) use interval::Interval;
 
 use super::{Board, Notice, PathQuality};
-use crate::asks::Counter;
+use crate::asks::{Asks, Counter};
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
 use crate::view::{AssocView, FrameErrors, PathView, Period};
 use anabranch_base::{Duration, Instant, Modulation, PathId, PathSet, Rate};
@@ -269,6 +269,9 @@ impl CrossLayer {
 }
 
 impl PathQuality for CrossLayer {
+    fn asks(&self) -> Asks {
+        Asks::QUALITY.and(Asks::LINK_REPORTS)
+    }
     fn counters(&self) -> &[Counter] {
         &self.counters
     }

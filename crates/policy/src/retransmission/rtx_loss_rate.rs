@@ -7,6 +7,7 @@
 //! Parameter: `oracle`.
 
 use super::{RetransmissionPolicy, Retransmit, Target, best, dormant, draw};
+use crate::asks::Asks;
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
 use crate::view::{AssocView, PathView};
 use anabranch_base::{Ppm, RandomStream};
@@ -41,6 +42,9 @@ impl RtxLossRate {
 }
 
 impl RetransmissionPolicy for RtxLossRate {
+    fn asks(&self) -> Asks {
+        if self.oracle { Asks::LINK_REPORTS } else { Asks::NOTHING }
+    }
     fn target(&mut self, cx: &AssocView<'_>, r: &Retransmit<'_>) -> Target {
         let leaders = best(cx, r.candidates, |p| Reverse(self.loss(p)));
         draw(leaders, &mut self.random).map_or_else(|| dormant(cx, r), Target::On)
@@ -78,6 +82,8 @@ mod tests {
 
     #[test]
     fn an_oracle_reads_what_the_link_reports() {
+        assert!(built(&POLICY, "oracle=1", 0).asks().any(Asks::LINK_REPORTS));
+        assert!(!built(&POLICY, "", 0).asks().any(Asks::LINK_REPORTS));
         let mut s = scene();
         let lost = |erroneous| Some(FrameErrors::counted(erroneous, 1_000_000));
         (s.paths[0].frame_errors, s.paths[1].frame_errors) = (lost(9), lost(30));

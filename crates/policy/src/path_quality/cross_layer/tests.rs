@@ -49,6 +49,11 @@ fn carry(s: &mut Scene, q: &mut CrossLayer, p: PathId, bytes: u64, time: Duratio
 }
 
 #[test]
+fn reports_of_links_are_asked_for() {
+    assert!(policy("").asks().any(Asks::LINK_REPORTS));
+}
+
+#[test]
 fn rates_and_residual_capacity_without_a_link_report() {
     let (mut s, mut q) = (scene(), policy(""));
     assert_eq!(q.wakeup(), Some(Instant::ZERO));
