@@ -369,6 +369,7 @@ fn of_tcp(to: &mut Below<'_>, c: &TcpConfig) {
         fast_convergence,
         prr,
         tail_probe,
+        validate_window,
         segment,
         header,
         window,
@@ -393,6 +394,7 @@ fn of_tcp(to: &mut Below<'_>, c: &TcpConfig) {
     to.put("fast-convergence", *fast_convergence);
     to.put("prr", *prr);
     to.put("tail-probe", *tail_probe);
+    to.put("validate-window", *validate_window);
     to.put("segment", *segment);
     to.put("header", *header);
     to.put("window", *window);

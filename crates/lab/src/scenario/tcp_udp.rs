@@ -10,7 +10,7 @@ use serde::Deserialize;
 const IP_PACKET: u64 = 65_535;
 
 /// Keys of a flow over TCP.
-pub(super) const OF_TCP: [&str; 17] = [
+pub(super) const OF_TCP: [&str; 18] = [
     "recovery",
     "congestion",
     "rules",
@@ -28,6 +28,7 @@ pub(super) const OF_TCP: [&str; 17] = [
     "fast-convergence",
     "prr",
     "tail-probe",
+    "validate-window",
 ];
 
 #[derive(Deserialize)]
@@ -50,6 +51,7 @@ struct TcpKeys {
     fast_convergence: Option<bool>,
     prr: Option<bool>,
     tail_probe: Option<bool>,
+    validate_window: Option<bool>,
 }
 
 #[derive(Deserialize)]
@@ -133,6 +135,7 @@ pub(super) fn config(part: Part<'_>, recovery: Recovery) -> Result<TcpConfig, Pr
     set(&mut c.fast_convergence, keys.fast_convergence);
     set(&mut c.prr, keys.prr);
     set(&mut c.tail_probe, keys.tail_probe);
+    set(&mut c.validate_window, keys.validate_window);
     c.rto.min = keys.rto_min.map_or(c.rto.min, |t| t.0);
     if c.rto.min > c.rto.max {
         return Err(

@@ -53,6 +53,9 @@ pub struct TcpConfig {
     pub tail_probe: bool,
     /// CUBIC gives way to new flows (RFC 9438 §4.7).
     pub fast_convergence: bool,
+    /// The window grows only where it was full in the latest round, or in slow start half full (RFC 7661's aim, by
+    /// Linux's rule). Without it Reno's always grows, and CUBIC's while something waits for it.
+    pub validate_window: bool,
     /// Bytes of payload of a full segment.
     pub segment: u32,
     /// Bytes of headers on each segment and acknowledgement; a SACK block adds 8.
@@ -102,6 +105,7 @@ impl TcpConfig {
             prr: true,
             tail_probe: true,
             fast_convergence: true,
+            validate_window: false,
             segment: 1_000,
             header: 40,
             window: 20,
@@ -132,6 +136,7 @@ impl TcpConfig {
             prr: true,
             tail_probe: true,
             fast_convergence: true,
+            validate_window: false,
             segment: 1_448,
             header: 52,
             window: 1 << 20,

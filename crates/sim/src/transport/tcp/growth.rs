@@ -15,12 +15,45 @@ pub(in crate::transport) struct Terms {
     pub left: f64,
 }
 
+/// How much of its window a sender uses, as Linux keeps it: an answer holds for a window of segments, in which "full"
+/// outweighs "not full".
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Usage {
+    full: bool,
+    /// Most segments outstanding since the answer began.
+    most: u64,
+    /// The answer holds until this is acknowledged.
+    until: u64,
+}
+
+impl Usage {
+    /// Something has left, or would have if the window were not full.
+    pub(super) fn note(&mut self, full: bool, una: u64, next: u64) {
+        let out = next.saturating_sub(una);
+        if full || una >= self.until || (!self.full && out > self.most) {
+            *self = Usage { full, most: out, until: next };
+        }
+    }
+
+    /// What doubles in a round may be filled by half before.
+    fn may_grow(&self, cwnd: f64, slow_start: bool) -> bool {
+        if slow_start { cwnd < self.most as f64 * 2.0 } else { self.full }
+    }
+}
+
 impl Sender {
+    /// Is the window used as far as it has to be before it may grow?
+    fn may_grow(&self) -> bool {
+        !self.config.validate_window
+            || self.terms.is_some()
+            || self.usage.may_grow(self.cwnd, self.cwnd < self.ssthresh)
+    }
+
     /// Opens the window for an acknowledgement of something new, however much (RFC 5681 §3.1).
     pub(super) fn grow(&mut self) {
         if self.una == 1 {
             self.cwnd = f64::from(self.config.initial_window); // The SYN.
-        } else if self.terms.is_some_and(|t| !t.grows) {
+        } else if self.terms.is_some_and(|t| !t.grows) || !self.may_grow() {
         } else if self.cwnd < self.ssthresh {
             self.cwnd += 1.0;
         } else if let Some(terms) = self.terms {
@@ -58,14 +91,15 @@ impl Sender {
             self.grow_slow_start(acked, hystart);
         } else {
             self.hystart = None;
-            let rtt = self.rto.srtt().unwrap_or(Duration::ZERO);
-            if let Some(cubic) = &mut self.cubic {
+            let (rtt, grows) = (self.rto.srtt().unwrap_or(Duration::ZERO), self.may_grow());
+            if let Some(cubic) = self.cubic.as_mut().filter(|_| grows) {
                 self.cwnd = cubic.grow(now, self.cwnd, acked, rtt);
             }
         }
     }
 
     fn grow_slow_start(&mut self, acked: u64, hystart: Option<Step>) {
+        let (validates, used) = (self.config.validate_window, self.may_grow());
         let Some(cubic) = &mut self.cubic else { return };
         cubic.slow_start();
         // What doubles in a round may be filled by half before.
@@ -79,14 +113,19 @@ impl Sender {
             Some(Step::Grow(by)) => by,
             None => acked.min(LARGEST_STEP) as f64,
         };
-        if cubic.is_limit() || half_full {
+        if (validates && used) || (!validates && (cubic.is_limit() || half_full)) {
             self.cwnd = (self.cwnd + by).min(self.ssthresh);
         }
     }
 
     /// Something waits and the congestion window has no room for it, or else it is not what limits the sender.
     pub(super) fn window_limits(&mut self, now: Instant, waits: bool) {
-        let limits = waits && self.cwnd < f64::from(self.config.window);
+        // By Linux's rule CUBIC's clock stands only while nothing is outstanding.
+        let limits = if self.config.validate_window {
+            self.una < self.max
+        } else {
+            waits && self.cwnd < f64::from(self.config.window)
+        };
         if let Some(cubic) = &mut self.cubic {
             cubic.limits(now, limits);
         }
@@ -100,5 +139,23 @@ impl Sender {
         self.ssthresh = if timeout { cubic.time_out(self.cwnd) } else { cubic.reduce(self.cwnd) };
         self.cwnd = window.unwrap_or(self.ssthresh);
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn full_holds_for_a_window_of_segments() {
+        let mut usage = Usage::default();
+        usage.note(true, 10, 14);
+        usage.note(false, 12, 14);
+        assert!(usage.may_grow(4.0, false), "what left with the full window is not acknowledged yet");
+        usage.note(false, 14, 16);
+        assert!(!usage.may_grow(4.0, false));
+        assert!(usage.may_grow(3.0, true) && !usage.may_grow(4.0, true), "half full in slow start");
+        usage.note(false, 15, 18);
+        assert!(usage.may_grow(5.0, true), "the most of the round counts");
     }
 }

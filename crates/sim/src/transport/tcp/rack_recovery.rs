@@ -166,8 +166,12 @@ impl Sender {
         self.restart_after_silence(now);
         let first_new = self.max;
         let end = self.una + u64::from(self.config.window);
+        let mut left = false;
         loop {
             let full = s.flight.flying() >= (self.cwnd as u64).max(1);
+            if full || left {
+                self.usage.note(full, self.una, self.max);
+            }
             let number = match s.flight.first_lost() {
                 Some(lost) => lost,
                 None if self.max < end && self.has_next(now) => self.max,
@@ -181,6 +185,7 @@ impl Sender {
                 break;
             }
             self.leave(now, number, s, out);
+            left = true;
         }
         self.max > first_new
     }

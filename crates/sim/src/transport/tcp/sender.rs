@@ -2,7 +2,7 @@
 
 use super::cubic::Cubic;
 use super::first_sent::FirstSent;
-use super::growth::Terms;
+use super::growth::{Terms, Usage};
 use super::hystart::HyStart;
 use super::rack_recovery::ByTime;
 use super::sack::Scoreboard;
@@ -82,6 +82,8 @@ pub struct Sender {
     /// Of [`Recovery::Rack`].
     by_time: Option<Box<ByTime>>,
     first_sent: Option<Box<FirstSent>>,
+    /// Of [`TcpConfig::validate_window`].
+    pub(super) usage: Usage,
     /// Of a subflow whose window is coupled with others.
     pub(super) terms: Option<Terms>,
     flow: u32,
@@ -122,6 +124,7 @@ impl Sender {
             cubic,
             hystart,
             by_time: matches!(config.recovery, Recovery::Rack).then(Box::default),
+            usage: Usage::default(),
             terms: None,
             flow,
             timer: Instant::FAR,
@@ -343,6 +346,9 @@ impl Sender {
             self.transmit(now, self.next, out);
             self.next += 1;
             left -= 1;
+        }
+        if left < burst.unwrap_or(u32::MAX) || self.next >= end {
+            self.usage.note(self.next >= end, self.una, self.next);
         }
         if self.cubic.is_some() {
             let waits = self.next >= end && self.has_next(now);

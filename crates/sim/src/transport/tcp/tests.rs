@@ -192,6 +192,31 @@ fn after_a_silence_the_window_starts_again() {
 }
 
 #[test]
+fn a_window_that_is_not_filled_does_not_grow() {
+    // 100 bytes each 50 ms keep two or three segments outstanding.
+    let window = |congestion, initial_window, validate_window| {
+        let sparse = TrafficConfig::Cbr(Cbr { rate: Rate::from_bytes_per_sec(2_000), size: 100, burst: 1 });
+        let begin = TcpConfig {
+            initial_window,
+            restart_window: None,
+            delayed_ack: None,
+            quick_ack: false,
+            ..TcpConfig::linux()
+        };
+        let config = TcpConfig { congestion, validate_window, ..begin };
+        let mut run = Run::new(config, Supply::Source(sparse.build(1, "sparse")), &[]);
+        run.until(20_000);
+        run.sender().cwnd
+    };
+    for congestion in [Congestion::Reno, Congestion::Cubic] {
+        let grown = window(congestion, 2, true);
+        assert!((3.0..=6.0).contains(&grown), "{congestion:?}: {grown}");
+        assert!(window(congestion, 10, true) < 11.0, "{congestion:?}");
+    }
+    assert!(window(Congestion::Reno, 10, false) > 100.0);
+}
+
+#[test]
 fn each_transfer_has_a_connection_of_its_own() {
     let config = TcpConfig::ns2(Recovery::NewReno);
     let way = LinkConfig::fixed(None, Duration::from_millis(50));
