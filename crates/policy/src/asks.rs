@@ -52,7 +52,7 @@ impl Asks {
     /// `Repair::damaged` and `corrected`.
     pub const DAMAGED: Asks = Asks(1 << 19);
     /// [`PathView::frame_errors`](crate::view::PathView::frame_errors): who runs the engine asks interfaces for it.
-    pub const LINK_REPORTS: Asks = Asks(1 << 20);
+    pub const LINK_REPORTS: Asks = Asks(1 << 21);
     /// Something to write on the board of facts.
     pub const BOARD: Asks = Asks::BOUND.and(Asks::PUBLISH).and(Asks::QUALITY);
 
@@ -86,3 +86,19 @@ macro_rules! every_policy {
     };
 }
 pub(crate) use every_policy;
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn no_two_questions_share_a_bit() {
+        let bits: Vec<&str> = include_str!("asks.rs")
+            .lines()
+            .filter_map(|l| l.split_once("Asks(1")?.1.split_once(");"))
+            .map(|b| b.0)
+            .collect();
+        assert!(bits.len() > 20, "{bits:?}");
+        assert_eq!(bits.iter().collect::<BTreeSet<_>>().len(), bits.len(), "{bits:?}");
+    }
+}
