@@ -277,5 +277,5 @@ fn counters_are_listed_policy_by_policy() {
     let of = |name: &str| counters(Hook::Redundancy).find(|(info, _)| info.name == name).expect("registered").1;
     assert!(!of("erasure").is_empty());
     assert!(of("none").is_empty());
-    assert_eq!(counters(Hook::Redundancy).count(), Hook::Redundancy.policies().into_iter().count());
+    assert_eq!(counters(Hook::Redundancy).count(), Hook::Redundancy.policies().len());
 }
