@@ -107,9 +107,10 @@ pub static SHIPPED: &[Shipped] = shipped! {
         "s2.toml", "f1.toml", "f1b.toml", "f1c.toml", "f2.toml", "f2b.toml", "way-back.toml", "ablation-radio.toml",
         "ablation-shared.toml";
     "fairness":
-        "experiment.toml", "f1.toml", "f2.toml", "disjoint.toml", "grid.toml";
+        "experiment.toml", "f1.toml", "f1-each.toml", "f2.toml", "disjoint.toml", "disjoint-each.toml", "grid.toml",
+        "grid-each.toml";
     "erasure":
-        "experiment.toml", "claims.toml", "figures.toml", "jitter.toml", "loss.toml", "share.toml";
+        "experiment.toml", "claims.toml", "figures.toml", "jitter.toml", "loss.toml", "share.toml", "spare.toml";
     "weather":
         "experiment.toml", "one.toml", "several.toml", "one-start.toml", "one-spike-600ms.toml",
         "one-stopped-2s.toml", "one-collapse.toml", "one-dark-1s.toml", "one-loss-jitter.toml", "one-overload.toml",
