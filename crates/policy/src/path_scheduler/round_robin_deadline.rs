@@ -3,6 +3,7 @@
 //! Source: ours. Dealt out in turn, chunks with a deadline fill the queue of every path beyond it: under overload all but
 //! one path then deliver everything too late. So a chunk with a deadline goes round the open paths that deliver it in
 //! time; where none does, it leaves as `earliest_arrival` says, which looks for a later chunk that is in time there.
+//! A path whose window still doubles takes its turn whatever is predicted, or it would never show what it carries.
 //! Everything else leaves as `round_robin` says. No parameters.
 
 use super::earliest_arrival::EarliestArrival;
@@ -10,7 +11,7 @@ use super::round_robin::RoundRobin;
 use super::{Decision, LookAhead, Occasion, PathScheduler, Settled};
 use crate::asks::Asks;
 use crate::registry::{Hook, Policy, PolicyInfo};
-use crate::view::{AssocView, QueueView};
+use crate::view::{AssocView, PathView, QueueView};
 
 pub(super) const POLICY: Policy<dyn PathScheduler> = Policy {
     info: PolicyInfo {
@@ -42,7 +43,8 @@ impl PathScheduler for RoundRobinDeadline {
     }
     fn next(&self, cx: &AssocView<'_>, q: &QueueView<'_>) -> Decision {
         let Some(head) = q.chunks.first().filter(|c| c.deadline.is_some()) else { return self.in_turn.next(cx, q) };
-        match self.in_turn.among(cx.open().filter(|p| self.in_time.makes_it(cx.now, head, p)).map(|p| p.id)) {
+        let takes = |p: &&PathView| p.in_slow_start() || self.in_time.makes_it(cx.now, head, p);
+        match self.in_turn.among(cx.open().filter(takes).map(|p| p.id)) {
             Some(path) => Decision::Send { index: 0, path },
             None => self.in_time.next(cx, q),
         }
