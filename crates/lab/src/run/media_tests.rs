@@ -57,9 +57,12 @@ fn delivery_of(text: &str) -> Delivery {
 fn what_asks_for_class_and_frame_gets_them() {
     let arrival = "arrival:drain=1";
     let pairs = [
-        // Where windows are small, what is lost waits.
-        ["class_then_tsn", "tsn"]
-            .map(|order| format!("profile = \"cmt\"\nwindow = \"rfc9260\"\nretransmission-order = \"{order}\"")),
+        // Where windows are small and nothing looks at deadlines first, what is lost waits.
+        ["class_then_tsn", "tsn"].map(|order| {
+            let cmt =
+                "profile = \"cmt\"\nwindow = \"rfc9260\"\npath-scheduler = \"round_robin\"\nabandon = \"arrival\"";
+            format!("{cmt}\nretransmission-order = \"{order}\"")
+        }),
         ["frame_importance", "fcfs"].map(|next| format!("stream-scheduler = \"{next}\"")),
         ["1", "0"].map(|whole| format!("abandon = \"{arrival},whole={whole}\"")),
     ];
