@@ -140,13 +140,13 @@ fn parity_opens_no_window() {
     let run = |config: &AssocConfig| {
         let mut b = Bench::connected(5, config, &[(link(20, 20), link(20, 20))]);
         b.strict = true;
-        b.filter = drop_some(200);
+        b.filter = drop_some(60);
         let (mut sum, mut all) = (0, 0);
         for n in 0..6_000 {
             let options =
                 SendOptions { stream: anabranch_base::StreamId(3), unordered: true, ..SendOptions::default() };
             b.send(Side::Client, options, numbered(3, n, 1_000));
-            b.run_for(ms(3));
+            b.run_for(ms(6));
             b.at_server.clear();
             if n > 1_000 {
                 let cwnd = b.assoc(Side::Client).paths().map(|p| p.1.cwnd).sum::<u64>();
