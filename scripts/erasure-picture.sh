@@ -37,6 +37,7 @@ one() {
     send=$started
     finish send "$send" 60 0 130
     finish recv "$recv" 20
+    # Ended by a signal of ours, it says so by its code.
     kill "$emulator" && wait "$emulator" || true
     "$anabranch" quality "$work/sent.ts" "$file.ts" --json >"$file.json" 2>"$file.log" || die "$(tail -n 1 "$file.log")"
 }

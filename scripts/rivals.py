@@ -164,16 +164,21 @@ def arrivals(tapped):
     return came
 
 
-def judge(clip, sent, tapped, latency, grace):
+def run_of(clip, sent, tapped):
+    """The clip's packets, when each datagram of them left, when each content came, and how often each occurs."""
     data = open(clip, "rb").read()
     packets = [data[i : i + PACKET] for i in range(0, len(data), PACKET)]
     times = open(sent, "rb").read()
     times = struct.unpack(f"<{len(times) // 8}d", times)
-    came = arrivals(tapped)
-    video = video_pid(packets)
     seen = defaultdict(int)
     for p in packets:
         seen[p] += 1
+    return packets, times, arrivals(tapped), seen
+
+
+def judge(clip, sent, tapped, latency, grace):
+    packets, times, came, seen = run_of(clip, sent, tapped)
+    video = video_pid(packets)
     limit = (float(latency) + float(grace)) / 1000
     frames, delays, counted, usable, late, early_lost = [], [], 0, 0, 0, 0
     for number, packet in enumerate(packets):
@@ -207,14 +212,7 @@ def judge(clip, sent, tapped, latency, grace):
 
 def usable(clip, sent, tapped, latency, grace, to):
     """Packets that occur more than once, tables and sound, count as in time when they came at all."""
-    data = open(clip, "rb").read()
-    packets = [data[i : i + PACKET] for i in range(0, len(data), PACKET)]
-    times = open(sent, "rb").read()
-    times = struct.unpack(f"<{len(times) // 8}d", times)
-    came = arrivals(tapped)
-    seen = defaultdict(int)
-    for p in packets:
-        seen[p] += 1
+    packets, times, came, seen = run_of(clip, sent, tapped)
     limit = (float(latency) + float(grace)) / 1000
     with open(to, "wb") as file:
         for number, packet in enumerate(packets):

@@ -3,7 +3,7 @@
 
     weather_table.py DIR
 
-DIR is the --out of `anabranch lab run weather`. Frames are shares that came whole and in time, means over the seeds; the
+DIR is the --out of `anabranch lab run weather`, perhaps of some senders alone (`--points sender=cmt`). Frames are shares that came whole and in time, means over the seeds; the
 last columns are of `live`: frames lost for each event beyond the plan, on the mean and of the worst seed, and seconds
 from the end of an event until the stream is whole again, of the worst seed.
 """
@@ -45,7 +45,7 @@ def main():
     scenarios = list(dict.fromkeys(name for name, _ in rows))
     print(f"| scenario | possible | planned | {' | '.join(SENDERS)} | live: beyond the plan | worst seed | whole again, s |")
     print("|---|---|---|" + "---|" * (len(SENDERS) + 3))
-    sums = [0.0, 0.0]
+    sums, seeds = [0.0, 0.0], len({r["seed"] for of in rows.values() for r in of})
     for name in scenarios:
         live = rows[name, "live"]
         shown = [mean(number(r, "whole-frames") for r in rows[name, s]) for s in SENDERS]
@@ -53,10 +53,11 @@ def main():
         recovery = [v for r in live if (v := number(r, "recovery")) is not None]
         cells = [share(mean(number(r, f"{bound}-frames") for r in live)) for bound in ("possible", "offline")]
         cells += [share(v) for v in shown]
-        cells += [f"{mean(beyond):.1f}", f"{max(beyond):.0f}", f"{max(recovery):.2f}" if recovery else ""]
+        cells += [f"{mean(beyond):.1f}", f"{max(beyond):.0f}"] if beyond else ["", ""]
+        cells += [f"{max(recovery):.2f}" if recovery else ""]
         print(f"| `{name}` | {' | '.join(cells)} |")
-        sums = [sums[0] + mean(beyond), max(sums[1], max(beyond))]
-    seeds = len({r["seed"] for r in live})
+        if beyond:
+            sums = [sums[0] + mean(beyond), max(sums[1], max(beyond))]
     print(f"\n{len(scenarios)} scenarios, {seeds} seeds: {sums[0]:.0f} frames beyond the plan in sum of means, {sums[1]:.0f} at most.")
 
 

@@ -41,8 +41,6 @@ impl Asks {
     pub const REPAIR: Asks = Asks(1 << 14);
     /// `Redundancy::extra` answers with nothing but parity: not asked where the peer does not take it.
     pub const PARITY: Asks = Asks(1 << 15);
-    /// `Redundancy::extra` answers with copies as well as with parity: asked where the peer does not take that, too.
-    pub const COPIES: Asks = Asks(1 << 20);
     /// `LossCause::sample`: round trips, packet by packet.
     pub const SAMPLES: Asks = Asks(1 << 16);
     /// `Redundancy::answered`: how old each chunk was when it was acknowledged.
@@ -51,6 +49,8 @@ impl Asks {
     pub const WHOLE_PACKETS: Asks = Asks(1 << 18);
     /// `Repair::damaged` and `corrected`.
     pub const DAMAGED: Asks = Asks(1 << 19);
+    /// `Redundancy::extra` answers with copies as well as with parity: asked where the peer does not take that, too.
+    pub const COPIES: Asks = Asks(1 << 20);
     /// [`PathView::frame_errors`](crate::view::PathView::frame_errors): who runs the engine asks interfaces for it.
     pub const LINK_REPORTS: Asks = Asks(1 << 21);
     /// Something to write on the board of facts.

@@ -29,7 +29,8 @@ pub struct DoorArgs {
     pub from: Vec<IpNet>,
     /// So many connections from one address may wait before they say what they send; another one makes room for the
     /// next. 256 may wait in all, and where more come the address with the most makes room
-    #[arg(long, value_name = "N", default_value_t = WAITING as u16, value_parser = clap::value_parser!(u16).range(1..=WAITING as i64))]
+    #[arg(long, value_name = "N", default_value_t = WAITING as u16)]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=WAITING as i64))]
     pub waiting_per_address: u16,
 }
 

@@ -155,7 +155,7 @@ fn read(mut piece: &[u8], sequence: u32, dump: bool, take: &mut impl FnMut(u8, &
             match message.message_type() {
                 NLMSG_DONE | NLMSG_ERROR => {
                     let code = payload.first_chunk().map_or(0, |c| i32::from_ne_bytes(*c));
-                    return if code < 0 { Err(io::Error::from_raw_os_error(-code)) } else { Ok(true) };
+                    return if code < 0 { Err(io::Error::from_raw_os_error(code.saturating_neg())) } else { Ok(true) };
                 }
                 _ => {
                     if let Some((generic, attributes)) = payload.split_at_checked(GENERIC) {
