@@ -90,6 +90,10 @@ strangers *args:
 properties seed cases="2000":
     PROPTEST_RNG_SEED={{seed}} PROPTEST_CASES={{cases}} cargo test --workspace
 
+# The engine's tests over all cases of their grids, of which an ordinary run takes some
+all-cases *args:
+    ANABRANCH_ALL_CASES=1 cargo test -p anabranch-engine {{args}}
+
 # Mutants of a crate that its own tests catch, one part in so many; needs cargo-mutants
 mutants package="anabranch-policy" shard="7/30":
     cargo mutants -p {{package}} --shard {{shard}} --sharding round-robin -o target/mutants --timeout 100

@@ -146,8 +146,9 @@ fn two_namespaces_two_interfaces_one_default_route() {
         let counted = paths[i]["bytes_sent"].as_u64().unwrap();
         println!("va{i}: {sent} bytes by the interface, {counted} by us");
         // How the stream is shared is the scheduler's affair, and either link could carry all of it. Slack for what the
-        // kernel sends by itself.
-        assert!(counted > 0 && *sent > counted, "path {i} left through va{i}: {sent} of {counted}");
+        // kernel sends by itself, and for what it throws away uncounted while the link is down: probes, and what left
+        // before the path was given up.
+        assert!(counted > 0 && *sent > counted / 10 * 9, "path {i} left through va{i}: {sent} of {counted}");
         assert!(*sent < counted * 2 + 4_096, "nothing else left through va{i}: {sent} of {counted}");
     }
 }

@@ -7,6 +7,7 @@
 pub mod keys;
 pub mod manual;
 pub mod raw;
+pub mod sampled;
 pub mod signed;
 
 use anabranch_base::{Duration, Instant, RandomStream, Rate, StreamId};

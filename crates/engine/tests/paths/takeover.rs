@@ -1,5 +1,6 @@
 //! A path dies under a live flow: how fast everything it held is sent again elsewhere, and what it costs.
 
+use crate::common::sampled::Sample;
 use crate::common::*;
 use anabranch_base::{Duration, PathId, StreamId};
 use anabranch_engine::{AssocConfig, Event, SendOptions};
@@ -143,11 +144,11 @@ fn an_idle_path_in_reserve_takes_a_whole_stream_over() {
     // That of `cmt`, the other own profile whose window decays while it idles.
     let mut westwood = assoc_config("low-latency");
     westwood.profile.set(Hook::Window, "westwood").expect("registered");
-    let mut bad = vec![];
+    let (mut bad, mut sample) = (vec![], Sample::one_in(4));
     for config in [own, westwood] {
         for (rate, delays) in [(10, (20, 30)), (10, (20, 60)), (20, (10, 40)), (8, (40, 100))] {
             for warm in [1_000, 4_000, 12_000] {
-                for idle in [2_000, 20_000, 90_000] {
+                for idle in [2_000, 20_000, 90_000].into_iter().filter(|_| sample.takes()) {
                     // Silence for up to twice the round trip and 200 ms, then a slow start.
                     let rtt = 2 * delays.1 as usize;
                     let most = (200 + 2 * rtt + 3 * rtt) / 3;

@@ -1,5 +1,6 @@
 //! Paths that live, but look as if they did not: how often path truth is wrong, and what that costs.
 
+use crate::common::sampled::{Sample, all_cases};
 use crate::common::*;
 use anabranch_base::Duration;
 use anabranch_engine::{Event, PathReason};
@@ -43,11 +44,12 @@ fn alarms(profile: &str, reorders: bool, rate: u64, time: Duration) -> (usize, u
     (wrong, b.path(Side::Client, 0).counters.data_sent)
 }
 
-/// Two hours with and two without reordering; ANABRANCH_ALARM_HOURS for longer ones.
+/// An hour with and one without reordering, two of each where all cases are run; ANABRANCH_ALARM_HOURS for others.
 ///
 /// In two hours each they are `most` at most, as docs/PATHS.md has it.
 fn few_alarms(profile: &str, rate: u64, most: u64) {
-    let hours = std::env::var("ANABRANCH_ALARM_HOURS").ok().and_then(|h| h.parse().ok()).unwrap_or(2);
+    let usual = if all_cases() { 2 } else { 1 };
+    let hours = std::env::var("ANABRANCH_ALARM_HOURS").ok().and_then(|h| h.parse().ok()).unwrap_or(usual);
     let mut all = 0;
     for reorders in [true, false] {
         let (n, sent) = alarms(profile, reorders, rate, ms(hours * 3_600_000));
@@ -56,7 +58,7 @@ fn few_alarms(profile: &str, rate: u64, most: u64) {
         all += n as u64;
     }
     assert!(all < 2 * hours, "{profile}: {all} alarms in {hours} h each");
-    assert!(hours != 2 || all <= most, "{profile}: {all} alarms, and docs/PATHS.md says {most}");
+    assert!(hours > 2 || all <= most, "{profile}: {all} alarms, and docs/PATHS.md says {most}");
 }
 
 #[test]
@@ -97,12 +99,13 @@ fn bulk(truth: bool, seed: u64, time: Duration) -> (u64, usize) {
 fn false_alarms_cost_less_than_a_hundredth_of_goodput() {
     let time = ms(60_000);
     let (mut with, mut without, mut wrong) = (0, 0, 0);
-    for seed in 0..4 {
+    let mut sample = Sample::one_in(2);
+    for seed in (0..4).filter(|_| sample.takes()) {
         let (bytes, n) = bulk(true, seed, time);
         with += bytes;
         wrong += n;
         without += bulk(false, seed, time).0;
     }
-    println!("bulk over P3's paths: {with} bytes with path truth, {without} without; {wrong} alarms in 4 min");
+    println!("bulk over P3's paths: {with} bytes with path truth, {without} without; {wrong} alarms");
     assert!(with * 100 >= without * 99, "{with} of {without}");
 }
