@@ -122,6 +122,10 @@ erasure-picture *args:
 confluent-sockets *args:
     scripts/confluent-sockets.sh {{args}}
 
+# A transfer with a WLAN's reports of its frames and without on real sockets, beside the simulator; 6 minutes
+cross-layer-sockets *args:
+    scripts/cross-layer-sockets.sh {{args}}
+
 # The anchor of the sparse messages on real sockets, ten minutes beside the simulator's
 anchor-live *args:
     scripts/anchor-live.sh {{args}}

@@ -20,9 +20,11 @@ program=${ANABRANCH:-target/release/anabranch}
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 for sender in "${senders[@]}"; do
+    rm -f "$folder/one.csv"
     # What lies outside of an interval for single metrics is not asked here.
     "$program" lab emulate "confluent-scheduling/${SCENARIO:-b}" --at "sender=$sender" --runs "$runs" \
         ${SEEDS:+--seeds "$SEEDS"} --out "$folder/one.csv" >"$folder/said" || [ $? = 1 ] || { cat "$folder/said"; exit 3; }
+    [ -s "$folder/one.csv" ] || { echo "no values of $sender" >&2; exit 1; }
     cat "$folder/one.csv" >>"$folder/all.csv"
 done
 [ -z "${OUT:-}" ] || cp "$folder/all.csv" "$OUT"

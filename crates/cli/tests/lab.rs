@@ -412,3 +412,29 @@ fn a_scenario_runs_on_real_sockets_and_in_the_simulator() {
     assert_eq!(count("simulated"), 4, "{csv}");
     assert!(count("real") == 1 || code == Some(3), "{csv}");
 }
+
+/// A transfer has something to send at any time, and so no end but the run's.
+#[test]
+fn a_transfer_over_a_link_that_reports_ends_with_the_run() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let text = FILM
+        .replace(
+            "metrics = [\"film.whole-frames\", \"film.goodput\", \"film.possible-frames\"]",
+            "metrics = [\"film.goodput\"]",
+        )
+        .replace("profile = \"live\"", "profile = \"cmt-cl-fd\"")
+        .replace("delay = \"10ms\"", "delay = \"10ms\", report = \"100ms\", loss = \"1%\", technology = \"wlan\"");
+    let text: String = text
+        .lines()
+        .filter(|l| !l.starts_with("traffic") && !l.starts_with("playout"))
+        .map(|l| format!("{l}\n"))
+        .collect();
+    let o = emulate(dir.path(), &text, &["--runs", "1", "--out", "film.csv"]);
+    let (code, lines) = end(&o);
+    assert!(matches!(code, Some(0 | 1 | 3)), "{code:?} {lines:?}");
+    let csv = std::fs::read_to_string(dir.path().join("film.csv")).expect("written");
+    let real = csv.lines().find_map(|l| l.strip_prefix("film,,film.goodput,real,"));
+    // Of 16 Mbit/s, on a machine that may be busy.
+    let carried = real.map(|v| v.parse::<f64>().expect("a number"));
+    assert!(carried.is_some_and(|v| (1e5..16e6).contains(&v)) || code == Some(3), "{csv}");
+}

@@ -5,7 +5,7 @@ use crate::error::EmulatorError;
 use crate::relay::{self, Core};
 use crate::stats::{EmulatorStats, Sample};
 use anabranch_base::Instant;
-use anabranch_sim::Setting;
+use anabranch_sim::{Direction, Frames, Setting};
 use std::io::Write;
 use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
@@ -57,6 +57,12 @@ impl EmulatorHandle {
     /// Counters up to now.
     pub fn stats(&self) -> EmulatorStats {
         relay::stats(&self.core)
+    }
+
+    /// What the link layer of one direction of a path has counted by now, as a driver would say: frames sent, those in
+    /// error, and its repetitions, all since the start. None for a path that there is not.
+    pub fn frames(&self, path: usize, direction: Direction) -> Option<Frames> {
+        relay::lock(&self.core).frames(path, direction)
     }
 
     /// Counters over time: a sample about each 100 ms, for the last hour.

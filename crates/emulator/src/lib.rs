@@ -36,4 +36,4 @@ pub use error::EmulatorError;
 pub use handle::{Emulator, EmulatorHandle};
 pub use stats::{EmulatorStats, Lateness, MachineStats, PathStats, Sample, SampledPath};
 
-pub use anabranch_sim::{Direction, LinkConfig, LinkCounters, Setting};
+pub use anabranch_sim::{Direction, Frames, LinkConfig, LinkCounters, Setting};

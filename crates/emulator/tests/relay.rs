@@ -1,6 +1,8 @@
 //! What the relay does to addresses, and what can be done to it while it runs.
 
-use anabranch_emulator::{Emulator, EmulatorConfig, EmulatorError, EmulatorHandle, PathChange, parse_changes};
+use anabranch_emulator::{
+    Direction, Emulator, EmulatorConfig, EmulatorError, EmulatorHandle, Frames, PathChange, parse_changes,
+};
 use std::net::{SocketAddr, UdpSocket};
 use std::thread::sleep;
 use std::time::Duration;
@@ -179,4 +181,27 @@ fn addresses_that_cannot_be_had() {
     assert!(fail("listen 127.0.0.1:0 to 127.0.0.1:9 from 192.0.2.1").contains("cannot send to"));
     let none = Emulator::start(EmulatorConfig::default()).unwrap_err();
     assert!(matches!(none, EmulatorError::Config(_)));
+}
+
+#[test]
+fn frames_are_counted_with_errors_and_repetitions() {
+    let (target, to) = socket();
+    let (sender, _) = socket();
+    // Everything is lost twice on the first path and never on the second.
+    let lossy = format!("name a listen 127.0.0.1:0 to {to} up.loss 100% up.arq 1");
+    let emulator = start(&[lossy, format!("name b listen 127.0.0.1:0 to {to}")]);
+    let up = |path| emulator.frames(path, Direction::Forward);
+    assert_eq!((up(0), up(2)), (Some(Frames::default()), None));
+    for n in 1..=3 {
+        sender.send_to(b"x", emulator.local_addrs()[0]).unwrap();
+        sender.send_to(b"x", emulator.local_addrs()[1]).unwrap();
+        assert!(receive(&target).is_some_and(|(bytes, _)| bytes == b"x"));
+        let wait = std::time::Instant::now() + Duration::from_secs(2);
+        while up(0).is_some_and(|f| f.sent < n) && std::time::Instant::now() < wait {
+            sleep(Duration::from_millis(1));
+        }
+        assert_eq!(up(0), Some(Frames { sent: n, erroneous: n, repeated: n }));
+        assert_eq!(up(1), Some(Frames { sent: n, ..Frames::default() }));
+        assert_eq!(emulator.frames(0, Direction::Backward), Some(Frames::default()));
+    }
 }

@@ -165,7 +165,9 @@ fn begin(
                 ConnectError::Exists(_) => Error::AlreadyConnected(core.shown(over.remote, options.peer_port)),
             },
         )?;
-        core.link_reports |= asks.any(Asks::LINK_REPORTS);
+        if asks.any(Asks::LINK_REPORTS) {
+            core.link_layer.want(shared);
+        }
         let entry = Entry::new(Owner::Handle);
         let signals = entry.signals.clone();
         core.connections.insert(id, entry);

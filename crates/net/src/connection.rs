@@ -1,13 +1,14 @@
 //! The public connection: one association.
 
 use crate::clock;
-use crate::config::{PathSpec, check_congestion_control, check_path};
+use crate::config::{Local, PathSpec, check_congestion_control, check_path};
 use crate::error::{Error, SendError};
 use crate::events::Events;
 use crate::shared::{Call, Core, Shared, Signals};
 use crate::stats::ConnectionStats;
 use anabranch_base::{Instant, PathId, StreamId};
 use anabranch_engine::{AddressError, AssocId, CloseReason, Message, Phase, ReconfigError, SendOptions, UsableRate};
+use anabranch_policy::view::FrameErrors;
 use bytes::Bytes;
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
@@ -368,7 +369,7 @@ impl Connection {
 
     /// Uses no path any more that leaves from `local`, even when its interface comes back, until
     /// [`add_path`](Self::add_path) names one. False when there is none.
-    pub fn leave_paths(&self, local: &crate::Local) -> bool {
+    pub fn leave_paths(&self, local: &Local) -> bool {
         let i = &*self.inner;
         i.shared.act(|core| {
             let mut found = false;
@@ -382,6 +383,18 @@ impl Connection {
             }
             found
         })
+    }
+
+    /// Tells the policies of the paths from `local` what its link layer has counted since it began, for programs that
+    /// know it where the system does not: of a modem, or of an emulator. Wireless interfaces that count for nl80211 are
+    /// read without this. False when no path leaves from there.
+    pub fn link_report(&self, local: &Local, report: FrameErrors) -> bool {
+        let i = &*self.inner;
+        let mut core = i.shared.lock();
+        let sides: Vec<_> = [true, false].into_iter().filter_map(|v4| core.locals.requested(local, v4)).collect();
+        let Some(mut a) = core.engine.association_mut(i.id) else { return false };
+        sides.iter().for_each(|side| a.link_report(*side, report));
+        !sides.is_empty()
     }
 
     /// Ends gracefully: what was handed over is delivered first. Waits until both sides have agreed.

@@ -113,12 +113,12 @@ pub use events::{Events, TimedEvent};
 pub use reconnect::{Backoff, ReconnectState, ReconnectStates, Reconnecting, Trouble};
 pub use stats::{ConnectionStats, DriverStats, PathReport};
 
-pub use anabranch_base::{Duration, Instant, PathId, Rate, StreamId};
+pub use anabranch_base::{Duration, Instant, Modulation, PathId, Rate, StreamId, Technology};
 pub use anabranch_engine::{
     AbandonedCount, AbandonedStats, AddressError, AssocConfig, AssocStats, CloseReason, Constants, Event, Message,
     OwnParameter, Part, PathCounters, PathMtuDiscovery, PathReason, PathStats, Payload, ReconfigError, SendOptions,
     UsableRate,
 };
 pub use anabranch_policy::registry::Profile;
-pub use anabranch_policy::view::PathState;
+pub use anabranch_policy::view::{FrameErrors, PathState};
 pub use ipnet::IpNet;

@@ -4,6 +4,7 @@ use crate::config::Transport;
 use crate::driver::Command;
 use crate::error::Error;
 use crate::events::EventLog;
+use crate::link_layer::LinkLayer;
 use crate::locals::Locals;
 use crate::outlets::Outlets;
 use crate::stats::{ConnectionStats, DriverStats, PathReport};
@@ -97,8 +98,8 @@ pub(crate) struct Core {
     pub claims: Vec<UnixDatagram>,
     /// New sockets for the driver.
     pub commands: Vec<Command>,
-    /// Policies of an association ask for what the link layer counts.
-    pub link_reports: bool,
+    /// For associations whose policies ask for what it counts.
+    pub link_layer: LinkLayer,
     pub stats: DriverStats,
     pub outlets: Outlets,
     /// What [`Core::dispatch`] leaves to be done without the lock.
@@ -135,7 +136,7 @@ impl Shared {
                 from: Vec::new(),
                 claims: Vec::new(),
                 commands: Vec::new(),
-                link_reports: false,
+                link_layer: LinkLayer::default(),
                 stats: DriverStats::default(),
                 outlets: Outlets::closed(),
                 calls: Vec::new(),

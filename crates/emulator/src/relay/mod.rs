@@ -13,7 +13,7 @@ use crate::config::{EmulatorConfig, PathChange};
 use crate::error::EmulatorError;
 use crate::stats::{EmulatorStats, Lateness, MachineStats, Sample};
 use anabranch_base::{Duration, Instant};
-use anabranch_sim::{Delivery, Direction};
+use anabranch_sim::{Delivery, Direction, Frames};
 use clients::ClientId;
 use hdrhistogram::Histogram;
 use path::{Datagram, Path};
@@ -118,6 +118,13 @@ impl Core {
             },
             paths: self.paths.iter().map(Path::stats).collect(),
         }
+    }
+
+    pub(crate) fn frames(&mut self, index: usize, direction: Direction) -> Option<Frames> {
+        let now = self.clock.now();
+        let link = self.paths.get_mut(index)?.link_mut(direction);
+        link.advance(now);
+        Some(link.frames())
     }
 
     pub(crate) fn samples(&self) -> Vec<Sample> {

@@ -105,7 +105,7 @@ pub static SHIPPED: &[Shipped] = shipped! {
         "experiment.toml", "claims.toml", "claims-calibrated.toml", "claims-neutral.toml", "claims-own.toml",
         "figures.toml", "three-paths.toml", "shared.toml", "own-path.toml", "s1a.toml", "s1b.toml", "s1c.toml",
         "s2.toml", "f1.toml", "f1b.toml", "f1c.toml", "f2.toml", "f2b.toml", "way-back.toml", "ablation-radio.toml",
-        "ablation-shared.toml";
+        "ablation-shared.toml", "live.toml";
     "fairness":
         "experiment.toml", "f1.toml", "f1-each.toml", "f2.toml", "disjoint.toml", "disjoint-each.toml", "grid.toml",
         "grid-each.toml";

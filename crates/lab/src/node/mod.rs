@@ -22,6 +22,7 @@ pub use application::{Application, Delivery, Reader, Streams, Unsendable};
 pub use encoder::{Dial, Encoder, Follow, Follows};
 pub use packet::SctpPacket;
 pub use pairs::Pairs;
+pub(crate) use sctp::frame_errors;
 pub use sctp::{End, SctpAgent, SctpConfig};
 pub use totals::Totals;
 pub use watched::Watched;

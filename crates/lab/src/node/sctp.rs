@@ -22,6 +22,7 @@ use anabranch_sim::damage::flip;
 use anabranch_sim::network::{Address, Agent, AgentId, Body, Context, Ecn, Packet, Peer};
 use anabranch_wire::{self as wire, PacketSlices, Verify};
 use link_reports::LinkReports;
+pub(crate) use link_reports::frame_errors;
 
 /// SCTP port of all agents.
 const PORT: u16 = 5_001;

@@ -6,12 +6,13 @@ use super::build::{Scene, scene, traffic};
 use super::counts::Snapshots;
 use super::measure::Measured;
 use crate::metrics::{Delay, FlowMetric};
-use crate::node::Application;
+use crate::node::{Application, frame_errors};
 use crate::scenario::{Of, Plan, Sctp, Transport};
 use anabranch_base::{Duration, Instant, StreamId};
 use anabranch_engine::{AssocConfig, SendOptions};
+use anabranch_policy::view::FrameErrors;
 use anabranch_sim::network::Address;
-use anabranch_sim::{LinkConfig, Setting};
+use anabranch_sim::{Frames, LinkConfig, Setting};
 use bytes::Bytes;
 
 /// A run that is carried out elsewhere. Its time begins with the links' schedules.
@@ -33,6 +34,18 @@ pub struct EmulatedPath {
     pub up: LinkConfig,
     /// And back.
     pub down: LinkConfig,
+}
+
+impl EmulatedPath {
+    /// How often the link layer reports to the sender, counted from the start of the run; none where it does not.
+    pub fn reports_every(&self) -> Option<Duration> {
+        self.up.frames.every
+    }
+
+    /// The report, when so much was counted of the frames from the sender to the receiver.
+    pub fn report(&self, counted: Frames) -> FrameErrors {
+        frame_errors(self.up.frames, counted)
+    }
 }
 
 impl Emulated {
@@ -124,7 +137,11 @@ fn path(plan: &Plan, scene: &Scene, sctp: &Sctp, pair: (Address, Address)) -> Re
     let (id, up) = link(pair.0, pair.1)?;
     let (_, down) = link(pair.1, pair.0)?;
     let cable = plan.topology.cables.get(id.cable().0 as usize).map_or_else(String::new, |c| c.name.clone());
-    Ok(EmulatedPath { name: cable, up: beneath(up, sctp.overhead), down: beneath(down, sctp.overhead) })
+    let mut up = beneath(up, sctp.overhead);
+    if sctp.reads_true_loss() {
+        up.frames.every = None;
+    }
+    Ok(EmulatedPath { name: cable, up, down: beneath(down, sctp.overhead) })
 }
 
 /// This link for packets that come without their headers of IP and UDP.

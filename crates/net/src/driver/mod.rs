@@ -21,7 +21,6 @@ use crate::capture::Capture;
 use crate::clock;
 use crate::config::Transport;
 use crate::error::Error;
-use crate::link_layer::LinkLayer;
 use crate::locals::Slot;
 use crate::shared::{Call, Core, Shared};
 use crate::stats::DriverStats;
@@ -89,7 +88,6 @@ struct Driver {
     counted: DriverStats,
     capture: Option<Capture>,
     monitor: Monitor,
-    link_layer: LinkLayer,
     next_watch: Option<Instant>,
     last_housekeeping: Instant,
     /// Work was left over: do not wait.
@@ -108,7 +106,6 @@ impl Driver {
             counted: DriverStats::default(),
             capture,
             monitor: Monitor::new(),
-            link_layer: LinkLayer::default(),
             next_watch: None,
             last_housekeeping: clock::now(),
             more: false,

@@ -117,9 +117,9 @@ impl Driver {
                 Step::Rebind(binding) => self.rebind(slot, binding),
             }
         }
-        if self.shared.lock().link_reports {
-            let places = self.ports.iter().filter_map(place).collect();
-            self.link_layer.follow(&self.shared, places);
+        let core = self.shared.lock();
+        if core.link_layer.is_wanted() {
+            core.link_layer.follow(self.ports.iter().filter_map(place).collect());
         }
     }
 

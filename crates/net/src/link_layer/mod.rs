@@ -3,16 +3,18 @@
 //!
 //! A thread of its own asks, since a driver may have to ask its firmware, and nothing that is sent may wait for that.
 //! An interface that is no wireless one, or whose driver counts no repetitions, is passed over: its paths have no
-//! report, and policies take them as they find them.
+//! report, policies take them as they find them, and a warning says so.
 
 mod counts;
 mod nl80211;
+mod silent;
 
 use crate::shared::{Core, Shared};
 use anabranch_engine::LocalId;
 use anabranch_policy::view::FrameErrors;
 use counts::Counts;
 use nl80211::Kernel;
+use silent::Silent;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -43,21 +45,32 @@ pub(crate) struct LinkLayer {
 }
 
 impl LinkLayer {
-    /// From now on it is these. The first ones start the thread.
-    pub fn follow(&mut self, shared: &Arc<Shared>, places: Vec<Place>) {
-        let start = !places.is_empty() && !self.reads;
-        *self.places.lock().unwrap_or_else(PoisonError::into_inner) = places;
-        if start {
-            self.reads = true;
-            let (shared, places) = (Arc::downgrade(shared), self.places.clone());
-            let run = move || match Kernel::open() {
-                Ok(kernel) => Reader::new(kernel).run(&shared, &places),
-                Err(error) => tracing::info!(%error, "no wireless interfaces here: no reports on frames"),
-            };
-            if let Err(error) = std::thread::Builder::new().name("anabranch-link".into()).spawn(run) {
-                tracing::warn!(%error, "no thread for reports on frames");
-            }
+    /// An association asks for reports. The first one starts the thread.
+    pub fn want(&mut self, shared: &Arc<Shared>) {
+        if std::mem::replace(&mut self.reads, true) {
+            return;
         }
+        let (shared, places) = (Arc::downgrade(shared), self.places.clone());
+        let run = move || {
+            let kernel = Kernel::open();
+            if let Err(error) = &kernel {
+                tracing::debug!(%error, "no wireless interfaces here");
+            }
+            Reader::new(kernel.ok()).run(&shared, &places);
+        };
+        if let Err(error) = std::thread::Builder::new().name("anabranch-link".into()).spawn(run) {
+            tracing::warn!(%error, "no thread for reports on frames");
+        }
+    }
+
+    /// Does any association ask?
+    pub fn is_wanted(&self) -> bool {
+        self.reads
+    }
+
+    /// From now on it is these.
+    pub fn follow(&self, places: Vec<Place>) {
+        *self.places.lock().unwrap_or_else(PoisonError::into_inner) = places;
     }
 }
 
@@ -67,17 +80,19 @@ struct Watched {
     counts: Counts,
     /// When it is asked next.
     next: Instant,
-    reports: Option<bool>,
+    reports: bool,
 }
 
 struct Reader {
-    kernel: Kernel,
+    /// None where the system knows no wireless interfaces.
+    kernel: Option<Kernel>,
     watched: Vec<Watched>,
+    silent: Silent,
 }
 
 impl Reader {
-    fn new(kernel: Kernel) -> Self {
-        Reader { kernel, watched: Vec::new() }
+    fn new(kernel: Option<Kernel>) -> Self {
+        Reader { kernel, watched: Vec::new(), silent: Silent::default() }
     }
 
     /// Until the endpoint is gone.
@@ -92,6 +107,7 @@ impl Reader {
                 return;
             }
             deliver(&mut core, &reports);
+            self.silent.look(&core, began);
             drop(core);
             drop(shared);
             std::thread::sleep(PERIOD.max(began.elapsed() * REST));
@@ -116,10 +132,10 @@ impl Reader {
     fn ask(&mut self, place: &Place, now: Instant) -> Option<FrameErrors> {
         let at = self.watched.iter().position(|w| w.index == place.index).unwrap_or(self.watched.len());
         if at == self.watched.len() {
-            self.watched.push(Watched { index: place.index, counts: Counts::default(), next: now, reports: None });
+            self.watched.push(Watched { index: place.index, counts: Counts::default(), next: now, reports: false });
         }
         let w = self.watched.get_mut(at).filter(|w| w.next <= now)?;
-        let report = match self.kernel.stations(place.index) {
+        let report = match self.kernel.as_mut()?.stations(place.index) {
             Ok(stations) => w.counts.look(stations),
             Err(error) => {
                 tracing::debug!(interface = %place.name, %error, "no stations");
@@ -127,12 +143,13 @@ impl Reader {
             }
         };
         w.next = now + if report.is_some() { Duration::ZERO } else { LATER };
-        if w.reports != Some(report.is_some()) {
-            w.reports = Some(report.is_some());
-            match report {
-                Some(r) => tracing::info!(interface = %place.name, modulation = ?r.modulation, "reports on frames"),
-                None => tracing::info!(interface = %place.name, "no reports on frames: policies go without"),
+        // Of one that never had any the paths tell.
+        match (std::mem::replace(&mut w.reports, report.is_some()), report) {
+            (false, Some(r)) => {
+                tracing::info!(interface = %place.name, modulation = ?r.modulation, "reports on frames")
             }
+            (true, None) => tracing::warn!(interface = %place.name, "no reports on frames any more"),
+            _ => {}
         }
         report
     }

@@ -1,10 +1,11 @@
 //! One run of a scenario through the emulator: sender, links and receiver in this process, on loopback.
 
+use super::reports::report;
 use crate::control::{self, Control};
 use crate::exit::Failure;
 use anabranch_base::Instant;
 use anabranch_emulator::{Emulator, EmulatorConfig, PathConfig};
-use anabranch_lab::run::Emulated;
+use anabranch_lab::run::{Emulated, EmulatedPath};
 use anabranch_lab::scenario::Plan;
 use anabranch_net::{
     Alarm, ClientConfig, ConnectOptions, Connection, Endpoint, Local, Message, PathSpec, SendError, ServerConfig,
@@ -27,18 +28,18 @@ pub struct Ran {
 
 /// Relates the run's time, which is the emulator's, to that of the sockets.
 #[derive(Clone, Copy)]
-struct Clock {
+pub(super) struct Clock {
     start: Instant,
 }
 
 impl Clock {
-    fn now(self) -> Instant {
+    pub(super) fn now(self) -> Instant {
         Instant::ZERO + anabranch_net::now().since(self.start)
     }
     fn socket(self, at: Instant) -> Instant {
         self.start + at.since(Instant::ZERO)
     }
-    async fn reach(self, at: Instant) {
+    pub(super) async fn reach(self, at: Instant) {
         tokio::time::sleep_until(anabranch_net::to_std(self.socket(at)).into()).await;
     }
 }
@@ -52,7 +53,7 @@ pub async fn run(plan: &Plan, seed: u64) -> Result<Ran, Failure> {
     let loopback = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
     let server = Endpoint::server(ServerConfig::new(loopback, run.association().clone())).map_err(Failure::network)?;
     let target = *server.listening().first().ok_or_else(|| Failure::network("no socket to listen on"))?;
-    let path = |p: &anabranch_lab::run::EmulatedPath| PathConfig {
+    let path = |p: &EmulatedPath| PathConfig {
         up: p.up.clone(),
         down: p.down.clone(),
         ..PathConfig::new(&p.name, loopback, target)
@@ -64,6 +65,7 @@ pub async fn run(plan: &Plan, seed: u64) -> Result<Ran, Failure> {
     let paths = emulator.local_addrs().into_iter().enumerate().map(|(i, relay)| PathSpec::new(local(i), relay));
     let options = ConnectOptions::over(paths.collect(), run.association().clone());
     let end = Instant::ZERO + run.duration();
+    let links = run.paths().to_vec();
     let run = RefCell::new(run);
     let flow = async {
         let (sender, receiver) =
@@ -71,7 +73,11 @@ pub async fn run(plan: &Plan, seed: u64) -> Result<Ran, Failure> {
                 let accepted = tokio::time::timeout(JOIN, server.accept()).await;
                 accepted.ok().flatten().ok_or_else(|| Failure::network("no connection came in"))
             },)?;
-        tokio::try_join!(send(&sender, &run, clock, end), receive(&receiver, &run, clock, end))
+        let reports = async {
+            report(&sender, &links, &emulator, clock, end).await;
+            Ok(())
+        };
+        tokio::try_join!(send(&sender, &run, clock, end), receive(&receiver, &run, clock, end), reports)
     };
     let (control, _) = tokio::try_join!(control::beside(plan.duration.into()), flow)?;
     let values = run.borrow().values();
@@ -79,7 +85,7 @@ pub async fn run(plan: &Plan, seed: u64) -> Result<Ran, Failure> {
 }
 
 /// A local address for each path, so that each has a socket of its own, as with several interfaces.
-fn local(path: usize) -> Local {
+pub(super) fn local(path: usize) -> Local {
     Local::Address(IpAddr::V4(Ipv4Addr::new(127, 0, 0, 1 + u8::try_from(path).unwrap_or(u8::MAX - 1))))
 }
 
@@ -88,18 +94,23 @@ async fn send(c: &Connection, run: &RefCell<Emulated>, clock: Clock, end: Instan
     let mut alarm = Alarm::new().map_err(Failure::network)?;
     loop {
         let now = clock.now();
+        // A transfer without end has something due at any time.
+        if now >= end {
+            return Ok(());
+        }
         let due = run.borrow_mut().due(now);
         let Some((options, payload)) = due else {
             let next = run.borrow().next_timeout().unwrap_or(end).min(end);
-            if now >= end {
-                return Ok(());
-            }
             alarm.set(Some(clock.socket(next)), anabranch_net::now());
             alarm.rung().await;
             continue;
         };
         let deadline = options.deadline.map(|d| clock.socket(d));
-        match c.send(anabranch_net::SendOptions { deadline, ..options }, payload).await {
+        let sent = c.send(anabranch_net::SendOptions { deadline, ..options }, payload);
+        let Ok(sent) = tokio::time::timeout_at(anabranch_net::to_std(clock.socket(end)).into(), sent).await else {
+            return Ok(());
+        };
+        match sent {
             // What found no room in time is as lost as what was given up later.
             Ok(()) | Err(SendError::Expired | SendError::WouldBlock) => {}
             Err(error) => return Err(Failure::network(error)),

@@ -1,6 +1,7 @@
 //! `anabranch lab emulate`: what the simulator says, held against real sockets.
 
 mod drive;
+mod reports;
 mod table;
 
 use super::at;

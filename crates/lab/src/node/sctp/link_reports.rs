@@ -28,7 +28,7 @@ impl LinkReports {
 }
 
 /// Counts of frames in the engine's words.
-fn errors(about: FrameReports, counted: Frames) -> FrameErrors {
+pub(crate) fn frame_errors(about: FrameReports, counted: Frames) -> FrameErrors {
     FrameErrors {
         erroneous: counted.erroneous,
         total: counted.sent,
@@ -66,7 +66,7 @@ impl SctpAgent {
         for r in self.link_reports.0.iter_mut().filter(|r| r.next <= now) {
             r.next = now + r.every;
             if let (Some(a), Some((about, counted))) = (&mut association, cx.frames(r.address)) {
-                a.link_report(r.local, errors(about, counted));
+                a.link_report(r.local, frame_errors(about, counted));
             }
         }
         true
