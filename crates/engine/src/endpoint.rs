@@ -283,6 +283,11 @@ impl Endpoint {
             let mut finished = false;
             if let Some(s) = self.slots.get_mut(&id) {
                 if let Some(e) = s.association.poll_event() {
+                    // The last one, most often. One that may be over is forgotten when its last event has been seen.
+                    if !s.association.has_event() && s.association.phase() != Phase::Closed {
+                        s.eventful = false;
+                        self.eventful.pop_front();
+                    }
                     return Some((id, e));
                 }
                 s.eventful = false;

@@ -23,6 +23,13 @@ pub struct Transmit {
     pub packet: PacketSlices,
 }
 
+impl Transmit {
+    /// For a caller that writes every packet, see [`PacketSlices::to_be_written`].
+    pub fn to_be_written() -> Transmit {
+        Transmit { packet: PacketSlices::to_be_written(), ..Transmit::default() }
+    }
+}
+
 impl Default for Transmit {
     fn default() -> Self {
         Transmit {

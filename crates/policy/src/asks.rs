@@ -53,6 +53,8 @@ impl Asks {
     pub const COPIES: Asks = Asks(1 << 20);
     /// [`PathView::frame_errors`](crate::view::PathView::frame_errors): who runs the engine asks interfaces for it.
     pub const LINK_REPORTS: Asks = Asks(1 << 21);
+    /// What the user hands over, as `AssocView` has it in `send_buffer_fill`, `data_sent_at` and `class_rates`.
+    pub const LOAD: Asks = Asks(1 << 22);
     /// Something to write on the board of facts.
     pub const BOARD: Asks = Asks::BOUND.and(Asks::PUBLISH).and(Asks::QUALITY);
 

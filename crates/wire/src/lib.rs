@@ -14,7 +14,7 @@
 //! out.start(CommonHeader { src_port: 5_000, dst_port: 9_899, vtag: 7 });
 //! let flags = DataFlags { begin: true, end: true, ..DataFlags::default() };
 //! let header = DataHeader { tsn: Tsn(1), stream: StreamId(0), ssn: Ssn(0), ppid: 0, flags };
-//! out.push_data(&header, "hello".into());
+//! out.push_data(&header, &"hello".into());
 //! let mut datagram = Vec::new();
 //! out.write_to(&mut datagram);
 //!

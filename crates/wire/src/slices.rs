@@ -1,4 +1,4 @@
-//! An outgoing packet as slices: headers in one buffer, payloads shared.
+//! An outgoing packet as slices: headers in one buffer, payloads shared unless they are small.
 
 use crate::bits::round4;
 use crate::checksum;
@@ -11,22 +11,32 @@ use smallvec::SmallVec;
 
 /// A packet under construction, and later on its way to the driver.
 ///
-/// Everything but payload is in one buffer; a payload is a shared [`Bytes`] with the place where it belongs. The
-/// checksum is left to [`write_to`](Self::write_to). One value serves for every packet: after the first few nothing
-/// is allocated.
+/// Everything but payload is in one buffer; a payload is a shared [`Bytes`] with the place where it belongs, or is in the
+/// buffer too where it is small and the packet is [to be written](Self::to_be_written). The checksum is left to
+/// [`write_to`](Self::write_to). One value serves for every packet: after the first few nothing is allocated.
 #[derive(Clone, Debug, Default)]
 pub struct PacketSlices {
     head: Vec<u8>,
     /// In place where there is one, as in most packets: on a simulated link hundreds are under way, and each buffer
     /// elsewhere is one more that has left the cache.
     parts: SmallVec<[Part; 1]>,
+    /// Bytes of payload, and how many of them are in `parts`.
     payload_len: usize,
+    apart: usize,
+    /// Chunks with payload.
+    with_payload: usize,
     kinds: SmallVec<[u8; 16]>,
+    /// Small payloads go into `head`.
+    copies_small: bool,
     /// The checksum field stays zero.
     unsummed: bool,
 }
 
-/// The payload of a DATA or I-DATA chunk.
+/// Payloads of at most so many bytes are small. To share one costs two atomic operations, a part in a list, and a piece
+/// more to copy and to sum when the packet is written, which is more than to copy so few bytes once again.
+const SMALL: usize = 256;
+
+/// The payload of a DATA or I-DATA chunk that is not in the head.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
     /// Index in `head` that the payload stands before.
@@ -35,6 +45,12 @@ pub(crate) struct Part {
 }
 
 impl PacketSlices {
+    /// For packets that will be written and not handed over as slices: small payloads are copied into the head. Their
+    /// owner is free of them sooner, but a receiver of the slices could not share them.
+    pub fn to_be_written() -> PacketSlices {
+        PacketSlices { copies_small: true, ..PacketSlices::default() }
+    }
+
     /// Drops what is there and starts a packet with header `h`.
     #[inline]
     pub fn start(&mut self, h: CommonHeader) {
@@ -54,27 +70,36 @@ impl PacketSlices {
         }
     }
 
-    /// Appends a DATA chunk without copying its payload, which is at most 65,519 bytes (the rest would be cut off).
+    /// Appends a DATA chunk. Its payload is shared, see [`to_be_written`](Self::to_be_written), and is at most 65,519
+    /// bytes (the rest would be cut off).
     #[inline]
-    pub fn push_data(&mut self, h: &DataHeader, mut payload: Bytes) {
-        payload.truncate(DataHeader::MAX_PAYLOAD);
-        h.encode_for(payload.len(), &mut self.head);
-        self.push_payload(kind::DATA, payload);
+    pub fn push_data(&mut self, h: &DataHeader, payload: &Bytes) {
+        let len = payload.len().min(DataHeader::MAX_PAYLOAD);
+        h.encode_for(len, &mut self.head);
+        self.push_payload(kind::DATA, payload, len);
     }
 
-    /// Appends an I-DATA chunk without copying its payload, which is at most 65,515 bytes.
-    pub fn push_i_data(&mut self, h: &IDataHeader, mut payload: Bytes) {
-        payload.truncate(IDataHeader::MAX_PAYLOAD);
-        h.encode_for(payload.len(), &mut self.head);
-        self.push_payload(kind::I_DATA, payload);
+    /// Appends an I-DATA chunk, as [`push_data`](Self::push_data) does. Its payload is at most 65,515 bytes.
+    pub fn push_i_data(&mut self, h: &IDataHeader, payload: &Bytes) {
+        let len = payload.len().min(IDataHeader::MAX_PAYLOAD);
+        h.encode_for(len, &mut self.head);
+        self.push_payload(kind::I_DATA, payload, len);
     }
 
     #[inline]
-    fn push_payload(&mut self, kind: u8, payload: Bytes) {
+    fn push_payload(&mut self, kind: u8, payload: &Bytes, len: usize) {
         self.kinds.push(kind);
-        let padding = padding(payload.len());
-        self.payload_len += payload.len();
-        self.parts.push(Part { at: self.head.len(), payload });
+        self.with_payload += 1;
+        self.payload_len += len;
+        if self.copies_small && len <= SMALL {
+            self.head.extend_from_slice(payload);
+        } else {
+            self.apart += len;
+            let mut payload = payload.clone();
+            payload.truncate(len);
+            self.parts.push(Part { at: self.head.len(), payload });
+        }
+        let padding = padding(len);
         if padding > 0 {
             self.head.resize(self.head.len() + padding, 0);
         }
@@ -112,7 +137,7 @@ impl PacketSlices {
 
     /// Length on the wire in bytes, padding included.
     pub fn len(&self) -> usize {
-        self.head.len() + self.payload_len
+        self.head.len() + self.apart
     }
 
     /// Has it no chunk yet?
@@ -126,11 +151,11 @@ impl PacketSlices {
         self.head.clear();
         self.parts.clear();
         self.kinds.clear();
-        self.payload_len = 0;
+        (self.payload_len, self.apart, self.with_payload) = (0, 0, 0);
         self.unsummed = false;
     }
 
-    /// The common header and all chunk bytes but payloads. For changes in place (a MAC); its length must stay.
+    /// The common header and all chunk bytes but shared payloads. For changes in place (a MAC); its length must stay.
     pub fn head_mut(&mut self) -> &mut Vec<u8> {
         &mut self.head
     }
@@ -153,8 +178,13 @@ impl PacketSlices {
         self.payload_len
     }
 
-    /// The payloads in order.
-    pub fn payloads(&self) -> impl ExactSizeIterator<Item = &Bytes> {
+    /// How many chunks are neither DATA nor I-DATA.
+    pub fn control_chunks(&self) -> usize {
+        self.kinds.len() - self.with_payload
+    }
+
+    /// The payloads that are shared, in order.
+    pub fn shared_payloads(&self) -> impl ExactSizeIterator<Item = &Bytes> {
         self.parts.iter().map(|p| &p.payload)
     }
 

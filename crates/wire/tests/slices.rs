@@ -22,10 +22,10 @@ fn fill(slices: &mut PacketSlices, all: &[Stuff]) -> Vec<u8> {
     for s in all {
         if s.select.is_multiple_of(4) {
             let header = common::i_data_header(s);
-            slices.push_i_data(&header, Bytes::from(s.bytes.clone()));
+            slices.push_i_data(&header, &Bytes::from(s.bytes.clone()));
             contiguous.extend(bytes(&IData { header, payload: &s.bytes }));
         } else if s.select.is_multiple_of(2) {
-            slices.push_data(&data_header(s), Bytes::from(s.bytes.clone()));
+            slices.push_data(&data_header(s), &Bytes::from(s.bytes.clone()));
             contiguous.extend(bytes(&Data { header: data_header(s), payload: &s.bytes }));
         } else {
             slices.push(&Written(common::chunk(s)));
@@ -35,13 +35,19 @@ fn fill(slices: &mut PacketSlices, all: &[Stuff]) -> Vec<u8> {
     contiguous
 }
 
+/// To be written, or to be handed over as slices.
+fn empty(written: bool) -> PacketSlices {
+    if written { PacketSlices::to_be_written() } else { PacketSlices::default() }
+}
+
 proptest! {
     #[test]
     fn equals_the_contiguous_packet(
         before in prop::collection::vec(any::stuff(), 0..5),
         all in prop::collection::vec(any::stuff(), 0..8),
+        written in prop::bool::ANY,
     ) {
-        let mut slices = PacketSlices::default();
+        let mut slices = empty(written);
         slices.start(CommonHeader { src_port: 1, dst_port: 2, vtag: 3 });
         fill(&mut slices, &before);
         slices.start(HEADER);
@@ -77,8 +83,9 @@ proptest! {
     fn auth_covers_the_rest(
         before in prop::collection::vec(any::stuff(), 0..4),
         after in prop::collection::vec(any::stuff(), 0..4),
+        written in prop::bool::ANY,
     ) {
-        let mut slices = PacketSlices::default();
+        let mut slices = empty(written);
         slices.start(HEADER);
         fill(&mut slices, &before);
         let start = slices.push_auth(&AuthOut { key_id: 0, hmac_id: 3, mac_len: 32 });
@@ -110,15 +117,19 @@ fn payload_is_shared_and_buffers_stay() {
         tsns: vec![],
     };
     let payload = Bytes::from(vec![5; 1001]);
+    let small = Bytes::from(vec![6; 102]);
     let header = data_header(&stuff(3, vec![]));
-    let mut slices = PacketSlices::default();
+    let mut slices = PacketSlices::to_be_written();
     let mut head = core::ptr::null();
     for round in 0..3 {
         slices.start(HEADER);
         slices.push(&Written(common::chunk(&stuff(1, vec![1; 9]))));
-        slices.push_data(&header, payload.clone());
-        assert!(slices.payloads().all(|p| p.as_ptr() == payload.as_ptr()));
-        assert_eq!(slices.payloads().len(), 1);
+        slices.push_data(&header, &payload);
+        slices.push_data(&header, &small);
+        assert!(small.is_unique(), "what is small is copied");
+        assert_eq!((slices.control_chunks(), slices.payload_len()), (1, 1103));
+        assert!(slices.shared_payloads().all(|p| p.as_ptr() == payload.as_ptr()));
+        assert_eq!(slices.shared_payloads().len(), 1);
         if round > 0 {
             assert_eq!(slices.head_mut().as_ptr(), head);
         }
@@ -141,7 +152,7 @@ fn a_payload_too_long_for_its_length_field_is_cut() {
         ppid: 0,
         flags: DataFlags::default(),
     };
-    slices.push_data(&header, Bytes::from(vec![1; 70_000]));
+    slices.push_data(&header, &Bytes::from(vec![1; 70_000]));
     slices.push(&CookieAck);
     let mut written = Vec::new();
     slices.write_to(&mut written);

@@ -54,7 +54,7 @@ impl Peer for Ours {
         c.accept = !opens;
         let entropy = RandomStream::named(setup.seed + 1_000 * life, "interop");
         let endpoint = Endpoint::new(c, Box::new(entropy), now);
-        let mut ours = Ours { endpoint, id: None, transmit: Transmit::default(), sequence: Vec::new() };
+        let mut ours = Ours { endpoint, id: None, transmit: Transmit::to_be_written(), sequence: Vec::new() };
         if opens {
             let id = ours.endpoint.connect(now, Ours::config(setup), LocalId(0), remote(), PORT);
             ours.id = Some(id.expect("the first"));

@@ -118,7 +118,7 @@ impl Crowd {
             Endpoint::new(c, Box::new(RandomStream::named(3, if accept { "server" } else { "client" })), now)
         });
         let ids = Vec::with_capacity(n);
-        let mut crowd = Crowd { ends, ids, now, transmit: Transmit::default(), buffer: Vec::new() };
+        let mut crowd = Crowd { ends, ids, now, transmit: Transmit::to_be_written(), buffer: Vec::new() };
         let mut up = 0;
         for i in 0..n {
             let (_, server) = addresses(i, LocalId(0));

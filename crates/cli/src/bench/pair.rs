@@ -46,7 +46,7 @@ impl End {
             id: None,
             established: false,
             address: SocketAddr::from(([127, 0, 0, 1], port)),
-            transmit: Transmit::default(),
+            transmit: Transmit::to_be_written(),
             buffer: Vec::new(),
             lengths: Vec::new(),
         }

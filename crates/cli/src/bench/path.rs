@@ -69,7 +69,7 @@ pub(super) fn run(
     let id = ends[0].connect(now, config, LocalId(0), addresses[1], PORT).map_err(|e| e.to_string())?;
     let options = SendOptions { stream: StreamId(1), ..SendOptions::default() };
     let message = Bytes::from(vec![0x5a_u8; size]);
-    let (mut transmit, mut buffer) = (Transmit::default(), Vec::new());
+    let (mut transmit, mut buffer) = (Transmit::to_be_written(), Vec::new());
     let begin = now + LEAD_IN;
     let end = begin + Duration::from_secs(seconds);
     let (mut counted, before) = (0_usize, cpu::seconds());

@@ -243,10 +243,10 @@ impl Association {
 
     pub(crate) fn poll_event(&mut self) -> Option<Event> {
         if let Some(e) = self.events.pop_front() {
+            if self.events.is_empty() {
+                self.events = VecDeque::new();
+            }
             return Some(e);
-        }
-        if self.events.capacity() > 0 {
-            self.events = VecDeque::new();
         }
         let abandoned = self.stats.abandoned_sent + self.stats.abandoned_unsent;
         if let Some(messages) = self.sender.newly_abandoned(abandoned) {

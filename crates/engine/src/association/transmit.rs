@@ -209,8 +209,7 @@ impl Association {
         if let Some(p) = self.paths.get_for(path.index(), Shown::Nothing) {
             p.counters.packets_sent += 1;
             p.counters.bytes_sent += out.packet.len() as u64;
-            // Only DATA and I-DATA have payload beside the head.
-            self.stats.control_sent += (out.packet.chunk_kinds().len() - out.packet.payloads().len()) as u64;
+            self.stats.control_sent += out.packet.control_chunks() as u64;
         }
     }
 

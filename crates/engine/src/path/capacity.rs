@@ -222,8 +222,13 @@ impl Capacity {
         if last.packets == 0 || self.heard.is_none_or(|(b, _)| b == burst) {
             return;
         }
+        let left = sent_at.since(last.sent);
+        // Before anything is divided: most often there was none.
+        if left < IDLE {
+            return;
+        }
         let busy = self.rate().time_for(bytes);
-        let left = sent_at.since(last.sent).saturating_sub(busy);
+        let left = left.saturating_sub(busy);
         if left >= IDLE {
             self.pauses.add(left, arrived.since(last.at).saturating_sub(busy));
         }

@@ -244,13 +244,13 @@ impl Reassembly {
         h.flags.begin && h.flags.end && alone && turn
     }
 
-    /// [`Reassembly::insert`] for that case. The payload is cloned into its place: from hand to hand it would wait for
-    /// its own stores each time.
+    /// [`Reassembly::insert`] for that case. Inlined, the payload is made in its place: from hand to hand it would wait
+    /// for its own stores each time.
     #[inline(always)]
-    pub fn insert_in_turn(&mut self, extended_tsn: u64, h: &DataHeader, payload: &Bytes) {
+    pub fn insert_in_turn(&mut self, extended_tsn: u64, h: &DataHeader, payload: Bytes) {
         self.held += payload.len() + self.overhead;
         self.last_end = extended_tsn;
-        self.ready.push_back(whole(h, payload.clone()));
+        self.ready.push_back(whole(h, payload));
         if !h.flags.unordered {
             *self.next_of(h.stream) = h.ssn.next();
             self.drain(h.stream);

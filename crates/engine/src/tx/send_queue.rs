@@ -302,22 +302,25 @@ impl SendQueue {
         }
     }
 
-    /// Takes the next piece of at most `max` bytes. `expired` is asked once per message before its first piece;
-    /// a message it gives up never gets a TSN nor an SSN (RFC 3758 §4.1 TR3) and is counted in the answer.
+    /// Hands the next piece of at most `max` bytes to `take`; answers whether there was one. `expired` is asked once per
+    /// message before its first piece; a message it gives up never gets a TSN nor an SSN (RFC 3758 §4.1 TR3) and is
+    /// counted in the answer.
+    // A piece is large: returned, it would be copied on every step of its way to the scoreboard.
     #[inline]
     pub fn next(
         &mut self,
         max: usize,
         scheduler: &mut dyn StreamScheduler,
         mut expired: impl FnMut(&StreamView, u64, &SendOptions, &Bytes) -> bool,
-    ) -> (Option<Fragment>, u64) {
+        mut take: impl FnMut(Fragment),
+    ) -> (bool, u64) {
         if self.interleaved.is_some() {
-            return self.next_interleaved(max, scheduler, &mut expired);
+            return self.next_interleaved(max, scheduler, &mut expired, &mut take);
         }
         let mut given_up = 0;
         while self.cutting.is_none() {
             let mut shown = Shown { streams: &mut self.streams, begun: None };
-            let Some(stream) = self.turns.next(&mut shown, scheduler) else { return (None, given_up) };
+            let Some(stream) = self.turns.next(&mut shown, scheduler) else { return (false, given_up) };
             let Some(s) = self.streams.get_mut(stream) else { break };
             let head = s.queue.pop_front();
             let given_up_now = head.as_ref().is_some_and(|h| expired(&s.view_of(h), h.message, &h.options, &h.payload));
@@ -337,11 +340,12 @@ impl SendQueue {
                 s.next_ssn = ssn.next();
             }
             if head.payload.len() <= max {
-                return (Some(self.whole(head, ssn, scheduler)), given_up);
+                take(self.whole(head, ssn, scheduler));
+                return (true, given_up);
             }
             self.cutting = Some(Cutting { message: head, ssn, mid: Mid(0), fsn: 0, offset: 0 });
         }
-        (self.cut(max, scheduler), given_up)
+        (self.cut(max, scheduler, &mut take), given_up)
     }
 
     /// A message that needs no cutting.
@@ -355,14 +359,16 @@ impl SendQueue {
     }
 
     #[inline(never)]
-    fn cut(&mut self, max: usize, scheduler: &mut dyn StreamScheduler) -> Option<Fragment> {
-        let fragment = self.cutting.as_mut()?.cut(max);
+    fn cut(&mut self, max: usize, scheduler: &mut dyn StreamScheduler, take: &mut dyn FnMut(Fragment)) -> bool {
+        let Some(cutting) = self.cutting.as_mut() else { return false };
+        let fragment = cutting.cut(max);
         self.bytes -= fragment.payload.len() as u64;
         scheduler.taken(fragment.options.stream, fragment.payload.len() as u64);
         if fragment.end {
             self.cutting = None;
         }
-        Some(fragment)
+        take(fragment);
+        true
     }
 
     /// The next piece where I-DATA is used: the scheduler is asked for each piece, whatever is half cut.
@@ -372,7 +378,8 @@ impl SendQueue {
         max: usize,
         scheduler: &mut dyn StreamScheduler,
         expired: &mut dyn FnMut(&StreamView, u64, &SendOptions, &Bytes) -> bool,
-    ) -> (Option<Fragment>, u64) {
+        take: &mut dyn FnMut(Fragment),
+    ) -> (bool, u64) {
         let mut given_up = 0;
         loop {
             let mut shown = Shown { streams: &mut self.streams, begun: self.interleaved.as_deref() };
@@ -396,9 +403,10 @@ impl SendQueue {
                 self.interleaved.as_mut().and_then(|all| all.remove(&stream));
             }
             self.show_head(stream);
-            return (Some(fragment), given_up);
+            take(fragment);
+            return (true, given_up);
         }
-        (None, given_up)
+        (false, given_up)
     }
 
     /// Gives a message its MID (RFC 8260 §2.1) and begins to cut it.

@@ -12,9 +12,15 @@ impl StreamScheduler for First {
 fn opts(stream: u16) -> SendOptions {
     SendOptions { stream: StreamId(stream), ..SendOptions::default() }
 }
+fn next(q: &mut SendQueue, max: usize, expired: impl Fn(u64) -> bool) -> (Option<Fragment>, u64) {
+    let mut piece = None;
+    let (any, given_up) = q.next(max, &mut First, |_, m, _, _| expired(m), |f| piece = Some(f));
+    assert_eq!(any, piece.is_some());
+    (piece, given_up)
+}
 fn drain(q: &mut SendQueue, max: usize) -> Vec<(u16, u16, usize, bool, bool)> {
     let mut out = vec![];
-    while let (Some(f), _) = q.next(max, &mut First, |_, _, _, _| false) {
+    while let (Some(f), _) = next(q, max, |_| false) {
         out.push((f.options.stream.0, f.ssn.0, f.payload.len(), f.begin, f.end));
     }
     out
@@ -46,7 +52,7 @@ fn an_expired_message_takes_no_ssn() {
     for _ in 0..3 {
         q.push(Instant::ZERO, opts(0), Bytes::from_static(b"x"));
     }
-    let (f, n) = q.next(100, &mut First, |_, m, _, _| m < 2);
+    let (f, n) = next(&mut q, 100, |m| m < 2);
     assert_eq!((f.map(|f| (f.ssn, f.message)), n), (Some((Ssn(0), 2)), 2));
     assert!(q.is_empty());
 }
@@ -57,7 +63,7 @@ fn what_is_discarded_leaves_other_streams_and_what_is_being_cut_alone() {
     for stream in [1, 2, 1, 1] {
         q.push(Instant::ZERO, opts(stream), Bytes::from(vec![0; 150]));
     }
-    let (f, _) = q.next(100, &mut First, |_, _, _, _| false);
+    let (f, _) = next(&mut q, 100, |_| false);
     assert!(f.is_some_and(|f| f.begin && f.options.stream.0 == 1));
     let mut dropped = 0;
     q.discard(StreamId(1), &mut |_, bytes| dropped += bytes);
@@ -73,7 +79,7 @@ fn what_is_discarded_leaves_other_streams_and_what_is_being_cut_alone() {
 fn the_rest_of_a_given_up_message_is_dropped() {
     let mut q = SendQueue::default();
     q.push(Instant::ZERO, opts(0), Bytes::from(vec![0; 250]));
-    let (f, _) = q.next(100, &mut First, |_, _, _, _| false);
+    let (f, _) = next(&mut q, 100, |_| false);
     assert!(f.is_some_and(|f| f.begin));
     q.drop_rest_of(0, 0);
     assert!(q.is_empty() && q.bytes() == 0);

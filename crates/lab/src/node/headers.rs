@@ -50,7 +50,7 @@ mod tests {
             let flags = DataFlags { begin: i != 1, end: true, ..DataFlags::default() };
             let header =
                 DataHeader { tsn: Tsn(70 + i as u32), stream: StreamId(0), ssn: Ssn(0), ppid: i as u32, flags };
-            p.push_data(&header, Bytes::from(vec![0xff; len]));
+            p.push_data(&header, &Bytes::from(vec![0xff; len]));
         }
         let want: Vec<_> = (0..3).map(|i| Chunk { tsn: 70 + i, message: i, begin: i != 1 }).collect();
         assert_eq!(data_chunks(p.head_mut()).collect::<Vec<_>>(), want);

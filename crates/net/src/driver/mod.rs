@@ -101,7 +101,7 @@ impl Driver {
             ports: Vec::new(),
             buffers: Buffers::new(),
             batches: Batches::default(),
-            transmit: Transmit::default(),
+            transmit: Transmit::to_be_written(),
             calls: Vec::new(),
             counted: DriverStats::default(),
             capture,

@@ -16,6 +16,7 @@
 //! Parameters: as described; times in ms.
 
 use super::{Abandon, Reason};
+use crate::asks::Asks;
 use crate::predict::{Forecast, luck, newest_rtt, rate, uncertainty};
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
 use crate::view::{AssocView, ChunkView, PathView};
@@ -182,6 +183,9 @@ fn longest_flight(c: &ChunkView, deadline: Instant) -> Duration {
 }
 
 impl Abandon for Arrival {
+    fn asks(&self) -> Asks {
+        Asks::LOAD
+    }
     fn give_up(&self, cx: &AssocView<'_>, c: &ChunkView) -> Option<Reason> {
         if c.deadline.is_some_and(|d| self.whole && c.group_broken || self.is_late(cx, c, d)) {
             return Some(Reason::Lifetime);

@@ -9,6 +9,7 @@
 //! Parameters: `fill`; `blame` 0 leaves the old path's window alone.
 
 use super::{Extra, Redundancy};
+use crate::asks::Asks;
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
 use crate::view::{AssocView, ChunkView, PathView};
 use anabranch_base::Ppm;
@@ -40,6 +41,9 @@ impl ChunkRescheduling {
 }
 
 impl Redundancy for ChunkRescheduling {
+    fn asks(&self) -> Asks {
+        Asks::EXTRA.and(Asks::LOAD)
+    }
     fn extra(
         &mut self,
         cx: &AssocView<'_>,

@@ -11,6 +11,7 @@
 //! Parameters: `mode`; `fill`, share of the send buffer from which everything may be copied.
 
 use super::{Extra, Redundancy};
+use crate::asks::Asks;
 use crate::predict::Forecast;
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
 use crate::view::{AssocView, ChunkView, Direction, PathView};
@@ -89,6 +90,9 @@ fn late(now: Instant, sent: Instant, p: &PathView, c: &ChunkView) -> bool {
 }
 
 impl Redundancy for PreventiveCopy {
+    fn asks(&self) -> Asks {
+        Asks::EXTRA.and(Asks::LOAD)
+    }
     fn extra(
         &mut self,
         cx: &AssocView<'_>,

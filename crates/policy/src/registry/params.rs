@@ -42,21 +42,33 @@ impl<'a> Params<'a> {
     pub fn touch(&self, name: &'static str) {
         self.get(name);
     }
+    // Some thirty are read for each association: what is read in the order of declaration is not searched for.
+    #[inline]
     fn get(&self, name: &'static str) -> Option<Value> {
-        // Most often both are one constant, which is seen without a look at the letters.
-        let is_it = |(n, _): &(&str, Value)| core::ptr::eq(*n, name) || *n == name;
-        let next = Some(self.next.get()).filter(|i| self.values.get(*i).is_some_and(is_it));
-        match next.or_else(|| self.values.iter().position(is_it)) {
-            Some(i) => {
-                self.next.set(i + 1);
-                self.asked.set(self.asked.get() | 1 << (i % 64));
-                self.values.get(i).map(|&(_, v)| v)
+        let i = self.next.get();
+        match self.values.get(i) {
+            // Most often both are one constant, which is seen without a look at the letters.
+            Some(&(n, value)) if core::ptr::eq(n, name) => {
+                self.note(i);
+                Some(value)
             }
-            None => {
-                self.missed.borrow_mut().push(name);
-                None
-            }
+            _ => self.search(name),
         }
+    }
+    #[inline(never)]
+    fn search(&self, name: &'static str) -> Option<Value> {
+        let found = self.values.iter().enumerate().find(|(_, (n, _))| *n == name);
+        match found {
+            Some((i, _)) => self.note(i),
+            None => self.missed.borrow_mut().push(name),
+        }
+        found.map(|(_, &(_, v))| v)
+    }
+    /// The `i`-th was read.
+    #[inline]
+    fn note(&self, i: usize) {
+        self.next.set(i + 1);
+        self.asked.set(self.asked.get() | 1 << (i % 64));
     }
     /// A number; zero when it is not declared.
     pub fn number(&self, name: &'static str) -> f64 {

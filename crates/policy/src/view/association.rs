@@ -32,7 +32,7 @@ pub struct AssocView<'a> {
     pub period: Period,
     /// Association-wide window, published by coupling (Xu et al. 2014 §V, fwnd).
     pub aggregate_window: Option<u64>,
-    /// Fill of the send buffer.
+    /// Fill of the send buffer, for who asks [`LOAD`](crate::Asks::LOAD) as the next two are: others see nothing there.
     pub send_buffer_fill: Ppm,
     /// When DATA last left, on whatever path.
     pub data_sent_at: Option<Instant>,

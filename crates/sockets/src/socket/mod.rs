@@ -144,7 +144,7 @@ impl Stack {
             ports: BTreeMap::new(),
             locals,
             departures: VecDeque::new(),
-            transmit: Transmit::default(),
+            transmit: Transmit::to_be_written(),
             unused_ports: None,
             outward: None,
             began: None,

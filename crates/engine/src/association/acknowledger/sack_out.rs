@@ -25,12 +25,13 @@ impl Association {
         {
             return false;
         }
-        let room = self.paths.packet_size(path).saturating_sub(out.packet.len() + room_needed);
-        let max_gaps = room.saturating_sub(self.sack_len()) / 4;
-        if room < self.sack_len() || self.collect_gaps(max_gaps + 1) > max_gaps {
+        let begin = out.packet.len();
+        let room = self.paths.packet_size(path).saturating_sub(begin + room_needed);
+        let Some(room) = room.checked_sub(self.sack_len()) else { return false };
+        let max_gaps = room / 4;
+        if self.collect_gaps(max_gaps + 1) > max_gaps {
             return false;
         }
-        let begin = out.packet.len();
         self.push_sack(now, out, room, begin);
         true
     }
@@ -47,8 +48,8 @@ impl Association {
             return false;
         };
         start_packet(self, path, out);
-        let room = self.paths.packet_size(path).saturating_sub(out.packet.len());
-        self.collect_gaps(room.saturating_sub(self.sack_len()) / 4);
+        let room = self.paths.packet_size(path).saturating_sub(out.packet.len() + self.sack_len());
+        self.collect_gaps(room / 4);
         // The packet's header is its own.
         self.push_sack(now, out, room, 0);
         self.sent_packet(now, path, out);
@@ -69,10 +70,11 @@ impl Association {
         gaps.len() + kept.len()
     }
 
-    /// The SACK and what goes with it; what the packet has from `begin` on is there for it.
+    /// The SACK and what goes with it, with so much room for its lists; what the packet has from `begin` on is there for
+    /// it.
     fn push_sack(&mut self, now: Instant, out: &mut Transmit, room: usize, begin: usize) {
         let blocks = self.scratch.gaps.len() + self.scratch.kept.len();
-        let left = room.saturating_sub(self.sack_len() + 4 * blocks) / 4;
+        let left = room.saturating_sub(4 * blocks) / 4;
         self.scratch.duplicates.clear();
         self.receiver.take_duplicates(&mut self.scratch.duplicates);
         self.scratch.duplicates.truncate(left);

@@ -233,8 +233,17 @@ impl Association {
         let Some(p) = self.paths.list.get_mut(id.index()) else { return };
         p.health.answer(now);
         p.timers.stop(PathTimer::Suspicion);
+        if p.state() != PathState::Active {
+            self.path_is_back(now, id);
+        }
+    }
+
+    /// A path that was not in use, or in doubt, answers.
+    #[inline(never)]
+    fn path_is_back(&mut self, now: Instant, id: PathId) {
+        let Some(p) = self.paths.list.get_mut(id.index()) else { return };
         let removed = p.state() == PathState::Inactive && !p.access.is_known();
-        if p.state() != PathState::Active && p.is_confirmed() && !removed {
+        if p.is_confirmed() && !removed {
             if matches!(p.state(), PathState::PotentiallyFailed | PathState::Inactive) {
                 // A failed path starts again from a small window (RFC 7829 §3.2: one packet or the initial window).
                 let first = initial_window(self.config.sending.initial_window, self.paths.mtu, p.remote());

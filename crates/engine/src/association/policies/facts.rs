@@ -20,9 +20,26 @@ pub(in crate::association) struct Facts {
     pub unsent: u64,
     pub initial_cwnd: u64,
     pub aggregate_window: Option<u64>,
+    pub load: Load,
+}
+
+/// What the user hands over.
+#[derive(Clone, Copy, Default)]
+pub(in crate::association) struct Load {
     pub send_buffer_fill: Ppm,
     pub data_sent_at: Option<Instant>,
     pub class_rates: [Rate; 3],
+}
+
+impl Load {
+    #[inline(never)]
+    fn of(now: Instant, paths: &PathTable, sender: &Sender) -> Load {
+        Load {
+            send_buffer_fill: sender.fill(),
+            data_sent_at: paths.iter().filter_map(|p| p.pace.last_data_sent()).max(),
+            class_rates: sender.class_rates(now),
+        }
+    }
 }
 
 impl Facts {
@@ -44,20 +61,22 @@ impl Facts {
             unsent: sender.unsent_bytes(),
             initial_cwnd: paths.initial_cwnd(),
             aggregate_window: if policies.ask(Asks::PUBLISH) { policies.coupling.aggregate_window() } else { None },
-            send_buffer_fill: sender.fill(),
-            data_sent_at: paths.iter().filter_map(|p| p.pace.last_data_sent()).max(),
-            class_rates: sender.class_rates(now),
+            load: if policies.ask(Asks::LOAD) { Load::of(now, paths, sender) } else { Load::default() },
         }
     }
 
     /// Messages were cut, of which some may have been given up: nothing else differs.
-    pub fn note_cutting(&mut self, sender: &Sender) {
-        (self.unsent, self.send_buffer_fill) = (sender.unsent_bytes(), sender.fill());
+    #[inline]
+    pub fn note_cutting(&mut self, sender: &Sender, policies: &Policies) {
+        self.unsent = sender.unsent_bytes();
+        if policies.ask(Asks::LOAD) {
+            self.load.send_buffer_fill = sender.fill();
+        }
     }
 
     /// A chunk of the look-ahead was booked on `path`.
     pub fn note_taking(&mut self, path: PathId, paths: &PathTable, sender: &Sender, policies: &Policies) {
-        self.note_cutting(sender);
+        self.note_cutting(sender, policies);
         self.outstanding = sender.outstanding_bytes();
         self.peer_rwnd = sender.peer_rwnd(policies);
         if !paths.get(path.index()).is_some_and(|p| has_room(p, self.now, paths, sender, policies)) {
@@ -75,11 +94,9 @@ pub(in crate::association) fn eligible(
     policies: &Policies,
 ) -> PathSet {
     let (mut open, mut active, mut standby) = (PathSet::EMPTY, false, false);
-    let holds = sender.holds_place(policies);
     for p in paths.iter().filter(|p| p.is_in_use()) {
         (active, standby) = (true, standby | p.access.is_standby());
-        let simple = !holds && !policies.ask(Asks::SHARE);
-        if p.has_window(now) && (simple || has_room(p, now, paths, sender, policies)) {
+        if has_room(p, now, paths, sender, policies) {
             open = open.with(p.id());
         }
     }
@@ -105,11 +122,17 @@ pub(in crate::association) fn aside(paths: &PathTable, policies: &Policies) -> P
 }
 
 /// One more packet of new data may leave on this path.
+#[inline]
 fn has_room(p: &Path, now: Instant, paths: &PathTable, sender: &Sender, policies: &Policies) -> bool {
-    let held = if sender.holds_place(policies) { sender.marked_bytes_on(p.id()) } else { 0 };
     p.has_window(now)
-        && (p.expiry.may_probe() || p.congestion.has_room(p.flight.bytes() + held))
+        && (!sender.holds_place(policies) || has_room_beside_marked(p, sender))
         && (!policies.ask(Asks::SHARE) || has_share(p, paths, sender, policies))
+}
+
+/// As far as the window has a say in it: what was given as lost on the path keeps its place.
+#[inline(never)]
+fn has_room_beside_marked(p: &Path, sender: &Sender) -> bool {
+    p.expiry.may_probe() || p.congestion.has_room(p.flight.bytes() + sender.marked_bytes_on(p.id()))
 }
 
 /// One more packet is within the path's part of the buffers.

@@ -3,6 +3,7 @@
 use super::facts::Facts;
 use super::set::Policies;
 use crate::association::path_table::PathTable;
+use crate::association::path_table::list::Touched;
 use crate::association::sender::Sender;
 use crate::lazy_box::{Empty, LazyBox};
 use crate::path::Path;
@@ -69,9 +70,9 @@ impl Views {
             initial_cwnd: facts.initial_cwnd,
             period: self.kept.board.period,
             aggregate_window: facts.aggregate_window,
-            send_buffer_fill: facts.send_buffer_fill,
-            data_sent_at: facts.data_sent_at,
-            class_rates: facts.class_rates,
+            send_buffer_fill: facts.load.send_buffer_fill,
+            data_sent_at: facts.load.data_sent_at,
+            class_rates: facts.load.class_rates,
             timeouts: &self.kept.timeouts,
         }
     }
@@ -102,27 +103,32 @@ impl Views {
         if board || self.paths.len() != paths.len() {
             paths.touch_all();
         }
-        let touched = *paths.touched();
-        if !touched.whole.is_empty() {
-            self.make_whole(paths, policies, touched.whole);
+        let Touched { whole, window, flight, flight_bytes } = *paths.touched();
+        if !whole.is_empty() {
+            self.make_whole(paths, policies, whole);
         }
-        for id in touched.flight.iter() {
-            if let (Some(p), Some(v)) = (paths.get(id.index()), self.paths.get_mut(id.index())) {
+        // What was made whole shows the rest too.
+        if !window.or(flight).or(flight_bytes).except(whole).is_empty() {
+            self.make_parts(paths, policies);
+        }
+        paths.note_shown();
+    }
+
+    /// Makes anew what was touched of views that are not out of date in whole.
+    #[inline]
+    fn make_parts(&mut self, paths: &PathTable, policies: &Policies) {
+        let Touched { whole, window, flight, flight_bytes } = *paths.touched();
+        for (p, v) in paths.iter().zip(&mut self.paths).filter(|(p, _)| !whole.has(p.id())) {
+            if flight.has(p.id()) {
                 show_flight(p, v, quality(policies));
-            }
-        }
-        for id in touched.flight_bytes.iter() {
-            if let (Some(p), Some(v)) = (paths.get(id.index()), self.paths.get_mut(id.index())) {
+            } else if flight_bytes.has(p.id()) {
                 v.in_flight = p.flight.bytes();
             }
-        }
-        for id in touched.window.iter() {
-            if let (Some(p), Some(v)) = (paths.get(id.index()), self.paths.get_mut(id.index())) {
+            if window.has(p.id()) {
                 (v.cwnd, v.ssthresh) = (p.congestion.cwnd(), p.congestion.ssthresh());
                 v.partial_bytes_acked = p.congestion.partial_bytes_acked();
             }
         }
-        paths.note_shown();
     }
 
     #[inline(never)]

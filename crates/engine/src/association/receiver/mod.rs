@@ -183,25 +183,34 @@ impl Receiver {
     /// Holds a chunk that was admitted. `owner` holds the payload, when it can be shared.
     #[inline]
     pub fn take(&mut self, tsn: u64, d: &Data<'_>, owner: Option<&Bytes>, packet: u64) -> Outcome {
-        if let Some(owner) = owner
-            && d.payload.len() == owner.len()
-            && self.deferred.is_none()
-            && self.reassembly.is_in_turn(&d.header)
-        {
-            self.reassembly.insert_in_turn(tsn, &d.header, owner);
-            return Outcome::Held;
+        if self.deferred.is_some() || !self.reassembly.is_in_turn(&d.header) {
+            return self.take_other(tsn, d, owner, packet);
         }
-        self.take_other(tsn, d, owner, packet)
+        match owner.filter(|o| o.len() == d.payload.len()) {
+            Some(owner) => self.reassembly.insert_in_turn(tsn, &d.header, owner.clone()),
+            None => {
+                let payload = self.held_payload(tsn, d, owner);
+                self.reassembly.insert_in_turn(tsn, &d.header, payload);
+            }
+        }
+        Outcome::Held
     }
 
-    /// What belongs to a larger message, does not come in turn, or came in a datagram that may not be held for it.
-    fn take_other(&mut self, tsn: u64, d: &Data<'_>, owner: Option<&Bytes>, packet: u64) -> Outcome {
-        // A slice holds the whole datagram: a chunk that is the smaller part of it is copied.
-        let payload = match owner.filter(|o| 2 * d.payload.len() >= o.len()) {
+    /// The payload to be held: a slice of the datagram it came in holds all of that, so a chunk that is the smaller part
+    /// of it is copied.
+    #[inline]
+    fn held_payload(&mut self, tsn: u64, d: &Data<'_>, owner: Option<&Bytes>) -> Bytes {
+        match owner.filter(|o| 2 * d.payload.len() >= o.len()) {
             Some(owner) if d.payload.len() == owner.len() => owner.clone(),
             Some(owner) => owner.slice_ref(d.payload),
             None => self.reassembly.copy(&d.header, d.payload, tsn <= self.tracker.cum_extended()),
-        };
+        }
+    }
+
+    /// What belongs to a larger message or does not come in turn.
+    #[inline(never)]
+    fn take_other(&mut self, tsn: u64, d: &Data<'_>, owner: Option<&Bytes>, packet: u64) -> Outcome {
+        let payload = self.held_payload(tsn, d, owner);
         if self.deferred.is_some() && self.hold_for_reset(tsn, &d.header, &payload) {
             return Outcome::Held;
         }

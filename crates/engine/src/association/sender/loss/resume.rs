@@ -16,6 +16,7 @@ impl Association {
     /// `path` answered what left at `sent_at`; `surely` when nothing else can have been meant. The answer to something
     /// sent several times ends the back-off only if it came when that of the newest copy was due, for it may be a slow
     /// path's to an older one (Karn's rule).
+    #[inline]
     pub(in crate::association) fn note_resumed(&mut self, now: Instant, path: PathId, sent_at: Instant, surely: bool) {
         let Some(p) = self.paths.get_mut(path.index()) else { return };
         if !p.expiry.awaits_answer() || !self.policies.timer.resumes() {

@@ -6,6 +6,7 @@
 use crate::association::Association;
 use crate::association::sender::sack::gap_memory::{GapsRead, MAX_WITHDRAWN, join, read_blocks, subtract};
 use crate::event::CloseReason;
+use crate::path::Path;
 use crate::tx::scoreboard::{ChunkState, LiveCopy};
 use anabranch_base::{Instant, Tsn};
 use anabranch_policy::Asks;
@@ -155,17 +156,17 @@ impl Association {
     }
 
     fn begin_tally(&mut self) {
-        self.scratch.acks.clear();
-        self.scratch.highest_acked = None;
-        self.scratch.flight_before.clear();
+        let scratch = &mut *self.scratch;
+        scratch.acks.clear();
+        scratch.highest_acked = None;
+        scratch.flight_before.clear();
         let waiting = self.sender.unsent_bytes();
-        for i in 0..self.paths.len() {
-            let Some(p) = self.paths.get_mut(i) else { continue };
+        for p in self.paths.iter_mut() {
             if let Some(followed) = p.followed_mut() {
                 followed.begin_sack();
             }
-            self.scratch.flight_before.push(p.flight.packets());
-            self.scratch.acks.push(PathTally {
+            scratch.flight_before.push(p.flight.packets());
+            scratch.acks.push(PathTally {
                 fully_used: p.is_fully_used(waiting),
                 oldest_before: p.flight.oldest_seq(),
                 expected: p.flight.expected_seq(),
@@ -344,8 +345,9 @@ impl Association {
         let by_reports = chunk.is_some_and(|c| c.fast_retransmitted && !c.timed_out);
         if let Some(copy) = chunk.and_then(|c| c.copies.single()) {
             self.sender.board.settle_whose_copies_are_known(tsn, ChunkState::Acked);
-            let latest = Some(copy).filter(|c| self.can_be_meant(now, c));
+            let mut latest = None;
             if let Some(p) = self.paths.get_mut(copy.path.index()) {
+                latest = Some(copy).filter(|c| can_be_meant(now, p, c));
                 p.take_off(copy.tx_seq, len, false);
                 match latest {
                     Some(_) => p.progress.arrive_in_turn(now, copy.tx_seq),
@@ -367,13 +369,9 @@ impl Association {
                 }
             }
         }
-        let latest = copies.iter().filter(|c| self.can_be_meant(now, c)).max_by_key(|c| c.sent_at).copied();
+        let meant = |c: &&LiveCopy| self.paths.get(c.path.index()).is_some_and(|p| can_be_meant(now, p, c));
+        let latest = copies.iter().filter(meant).max_by_key(|c| c.sent_at).copied();
         Arrived { credited, latest, copies: copies.len(), on_one_path }
-    }
-
-    /// It left long enough ago to be what was acknowledged now. The answer may have come by a quicker path.
-    fn can_be_meant(&self, now: Instant, c: &LiveCopy) -> bool {
-        self.paths.get(c.path.index()).is_some_and(|p| now.since(c.sent_at) >= p.rtt.min_rtt() / 2)
     }
 
     /// RTT, delivery rate, end of recovery.
@@ -424,4 +422,10 @@ impl Association {
             }
         }
     }
+}
+
+/// It left on this path long enough ago to be what was acknowledged now. The answer may have come by a quicker path.
+#[inline]
+fn can_be_meant(now: Instant, p: &Path, c: &LiveCopy) -> bool {
+    now.since(c.sent_at) >= p.rtt.min_rtt() / 2
 }

@@ -226,6 +226,17 @@ impl Association {
             // Two copies live: a duplicate of them says nothing about a timeout.
             self.paths.iter_unseen().for_each(|p| p.expiry.forget_tsn(tsn));
         }
+        if again {
+            if let Some(old) = chunk.last_path
+                && let Some(followed) = self.paths.get_for(old.index(), Shown::Nothing).and_then(|p| p.followed_mut())
+            {
+                followed.send_again(tsn, old == path);
+            }
+            let p = self.paths.get_for(path.index(), Shown::Nothing);
+            if let Some(followed) = p.and_then(|p| p.followed_mut()) {
+                followed.repair();
+            }
+        }
         // Of what a path shows, a further chunk of a packet changes no more than the bytes in flight.
         let shown = if first { Shown::Flight } else { Shown::FlightBytes };
         let Some(p) = self.paths.get_for(path.index(), shown) else { return };
@@ -241,20 +252,9 @@ impl Association {
         if chunk.parity {
             p.flight.note_parity(len);
         }
-        if again {
-            let old = self.sender.board.get(tsn).and_then(|c| c.last_path);
-            let old = old.and_then(|o| Some((o, self.paths.get_for(o.index(), Shown::Nothing)?)));
-            if let Some((o, followed)) = old.and_then(|(o, p)| Some((o, p.followed_mut()?))) {
-                followed.send_again(tsn, o == path);
-            }
-            let p = self.paths.get_for(path.index(), Shown::Nothing);
-            if let Some(followed) = p.and_then(|p| p.followed_mut()) {
-                followed.repair();
-            }
-        } else if let Some(followed) = p.followed_mut() {
+        if !again && let Some(followed) = p.followed_mut() {
             followed.send(tsn);
         }
-        let Some(p) = self.paths.get_for(path.index(), Shown::Nothing) else { return };
         let lowest = self.policies.times_lowest_tsn() && p.followed_mut().is_some_and(|f| f.is_lowest(tsn));
         if lowest && self.policies.repeats_restart_t3() {
             // It is the earliest now: T3 starts anew with it.
@@ -310,9 +310,9 @@ impl Association {
             let asks = c.transmissions == 0 || self.config.compatibility.retransmissions_ask;
             header.flags.immediate |= last_of_all == Some(tsn) && asks;
             if self.peer.interleaving {
-                out.packet.push_i_data(&c.interleaved(header.flags), c.payload.clone());
+                out.packet.push_i_data(&c.interleaved(header.flags), &c.payload);
             } else {
-                out.packet.push_data(&header, c.payload.clone());
+                out.packet.push_data(&header, &c.payload);
             }
             if taps {
                 self.policies.redundancy.sent(&SentPayload { chunk: &c.view(), payload: &c.payload, at: now });

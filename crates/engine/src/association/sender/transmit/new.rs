@@ -2,13 +2,13 @@
 //! checked here and carried out or refused (ARCHITECTURE decision 4).
 
 use crate::association::policies::facts::{self, Facts};
+use crate::association::sender::Sender;
 use crate::association::sender::give_up::is_partial;
 use crate::association::{Association, Undelivered};
 use crate::message::SendOptions;
 use crate::repair::TransmissionCause;
 use crate::settings::Nagle;
 use crate::transmit::Transmit;
-use crate::tx::send_queue::Fragment;
 use anabranch_base::{Duration, Instant, PathId, PathSet, StreamId, Tsn};
 use anabranch_policy::Asks;
 use anabranch_policy::path_scheduler::{Decision, LookAhead, Occasion, Settled};
@@ -86,12 +86,23 @@ impl Association {
             if self.ask_scheduler(now, &mut facts, &mut packet) == Step::Done {
                 break;
             }
+            if self.has_nothing_more() {
+                self.paths.note_app_limited(now);
+                break;
+            }
         }
         let Some(path) = packet.on else { return false };
         self.bundle_into_probe(now, path, packet.size);
         self.finish_data(now, path, &facts, out);
         self.sender.window_spent |= facts.eligible.is_empty();
         true
+    }
+
+    /// Is there no further chunk, and no policy that asks about that?
+    fn has_nothing_more(&self) -> bool {
+        let asks = self.policies.asks();
+        let asks = asks.any(Asks::OUTCOMES) || asks.any(Asks::LOOK_AHEAD) || asks.any(Asks::PACKETS);
+        !asks && self.sender.queue.is_empty() && self.sender.board.ahead().is_empty()
     }
 
     /// Has a path to answer before data may leave?
@@ -281,13 +292,11 @@ impl Association {
         let before = self.sender.board.end();
         while (self.sender.board.ahead().is_empty() || self.sender.board.ahead_bytes() < want.bytes)
             && self.sender.board.end() - self.sender.board.cumulative() < MAX_SPAN
-        {
-            let Some(f) = self.next_fragment(facts) else { break };
-            self.sender.board.append(f);
-        }
+            && self.append_next(facts)
+        {}
         // Cut or not, a piece counts as unsent; only what was given up meanwhile does not.
         if self.sender.board.end() > before && want.bytes > 0 {
-            facts.note_cutting(&self.sender);
+            facts.note_cutting(&self.sender, &self.policies);
             if self.policies.ask(Asks::OUTCOMES) {
                 let cx = self.views.see(&mut self.paths, &self.policies, facts);
                 let queue = self.sender.board.ahead_view();
@@ -296,22 +305,23 @@ impl Association {
         }
     }
 
+    /// Gives the next piece of what waits its TSN; answers whether there was one.
     #[inline]
-    fn next_fragment(&mut self, facts: &Facts) -> Option<Fragment> {
+    fn append_next(&mut self, facts: &Facts) -> bool {
         if self.sender.queue.is_empty() {
-            return None;
+            return false;
         }
         if self.peer.forward_tsn && self.sender.may_give_up {
-            return self.next_that_is_worth_it(facts);
+            return self.append_what_is_worth_it(facts);
         }
         let max = self.paths.mtu() as usize;
-        let (f, _) = self.sender.queue.next(max, self.policies.stream_scheduler.as_mut(), |_, _, _, _| false);
-        f
+        let Sender { queue, board, .. } = &mut self.sender;
+        queue.next(max, self.policies.stream_scheduler.as_mut(), |_, _, _, _| false, |f| board.append(f)).0
     }
 
     /// Messages are given up before their first piece where they have become worthless.
     #[inline(never)]
-    fn next_that_is_worth_it(&mut self, facts: &Facts) -> Option<Fragment> {
+    fn append_what_is_worth_it(&mut self, facts: &Facts) -> bool {
         let cx = self.views.see(&mut self.paths, &self.policies, facts);
         let policies = &mut *self.policies;
         let abandon = &policies.abandon;
@@ -345,8 +355,9 @@ impl Association {
             why.is_some()
         };
         let max = self.paths.mtu() as usize;
-        let (f, given_up) = self.sender.queue.next(max, policies.stream_scheduler.as_mut(), expired);
+        let (queue, board) = (&mut self.sender.queue, &mut self.sender.board);
+        let (any, given_up) = queue.next(max, policies.stream_scheduler.as_mut(), expired, |f| board.append(f));
         self.stats.abandoned_unsent += given_up;
-        f
+        any
     }
 }
