@@ -1,0 +1,139 @@
+use super::*;
+use crate::testing::{Scene, built, loss, ms};
+use anabranch_base::{PathId, RandomStream};
+
+/// A drop-tail queue that a sender fills from half to full again and again, packet by packet.
+#[derive(Clone, Copy, Debug)]
+struct Link {
+    /// Round trip without a queue, ms.
+    base: f64,
+    /// Time of a packet, ms.
+    packet: f64,
+    /// Packets that the queue holds.
+    holds: u64,
+    /// Share of packets that the radio loses.
+    radio: f64,
+    /// Other traffic: the most packets of it between two of ours.
+    others: u64,
+}
+
+/// Parts of the losses by the queue and by the radio that were told right, of at least ten each.
+fn right(l: Link, params: &str) -> [f64; 2] {
+    let mut r = RandomStream::named(1, &format!("{l:?}"));
+    let mut p = built(&POLICY, params, 0);
+    let mut s = Scene::new(1, 0);
+    let (mut now, mut queue, mut told) = (100_000.0f64, 0.0f64, [[0u32; 2]; 2]);
+    let mut open: Vec<(u64, usize, u32)> = Vec::new();
+    // A packet more for each that left, and as many less after a loss as half of the queue.
+    for seq in 0..60_000u64 {
+        let between = if l.others == 0 { 0 } else { r.below(l.others + 1) };
+        now += l.packet * (1 + between) as f64;
+        let drift = r.unit() * 0.4;
+        queue += drift;
+        let full = queue >= l.holds as f64;
+        let cause = if full { Some(0) } else { r.chance(l.radio).then_some(1) };
+        if full {
+            queue = l.holds as f64 / 2.0;
+        }
+        s.now = Instant::from_nanos((now * 1e6) as u64);
+        let Some(cause) = cause else {
+            // Now and then an acknowledgement is late.
+            let late = if r.chance(0.01) { 150.0 } else { 0.0 };
+            let rtt = Duration::from_secs_f64((l.base + queue.floor() * l.packet + late) / 1e3);
+            p.sample(s.now, &Sample { path: PathId(0), seq, rtt, packets: 1 });
+            for o in &mut open {
+                o.2 += 1;
+            }
+            while let Some(&(lost, cause, _)) = open.first().filter(|o| o.2 == 3) {
+                open.remove(0);
+                let e = LossEvent { packets: Some(LostPackets::and(None, lost)), ..loss(0) };
+                told[cause][usize::from(p.classify(&s.cx(), &e) == Cause::Radio)] += 1;
+            }
+            continue;
+        };
+        open.push((seq, cause, 0));
+    }
+    assert!(told.iter().all(|t| t[0] + t[1] >= 10), "{l:?}: {told:?}");
+    [0, 1].map(|i| f64::from(told[i][i]) / f64::from(told[i][0] + told[i][1]))
+}
+
+#[test]
+fn nine_of_ten_are_told_right_over_rates_round_trips_and_queues() {
+    for base in [10.0, 40.0, 120.0, 300.0] {
+        for packet in [0.12, 1.0, 5.0, 30.0] {
+            for holds in [24, 60, 250] {
+                for radio in [0.002, 0.02, 0.1] {
+                    let l = Link { base, packet, holds, radio, others: 0 };
+                    let [queue, radio] = right(l, "");
+                    assert!(queue >= 0.9 && radio >= 0.75, "{l:?}: {queue}, {radio}");
+                }
+            }
+        }
+    }
+}
+
+/// A packet's time is that of the quickest gaps, so that other traffic between ours does not lengthen it.
+#[test]
+fn other_traffic_between_does_not_hide_a_full_queue() {
+    for others in [1, 3, 6] {
+        let l = Link { base: 60.0, packet: 1.2, holds: 40, radio: 0.02, others };
+        let [queue, radio] = right(l, "");
+        assert!(queue >= 0.9 && radio >= 0.75, "{l:?}: {queue}, {radio}");
+    }
+}
+
+/// Where a queue holds a packet or two, each round trip is near the longest.
+#[test]
+fn the_shortest_queues_are_taken_for_full() {
+    for holds in [1, 2] {
+        let l = Link { base: 60.0, packet: 1.2, holds, radio: 0.02, others: 0 };
+        assert!(right(l, "")[0] >= 0.9, "{holds}");
+    }
+}
+
+fn seen(trips: &[(u64, u64)]) -> (Box<dyn LossCause>, Scene) {
+    let mut p = built(&POLICY, "", 0);
+    let mut s = Scene::new(1, 0);
+    for &(seq, rtt) in trips {
+        s.now += ms(1);
+        p.sample(s.now, &Sample { path: PathId(0), seq, rtt: ms(rtt), packets: 1 });
+    }
+    (p, s)
+}
+
+#[test]
+fn without_neighbours_it_is_congestion() {
+    let (mut p, s) = seen(&[]);
+    assert_eq!(p.classify(&s.cx(), &loss(0)), Cause::Congestion, "nothing was seen");
+    let (mut p, s) = seen(&[(1, 40), (2, 90), (3, 90), (5, 40), (6, 40)]);
+    assert_eq!(p.classify(&s.cx(), &LossEvent { packets: None, ..loss(0) }), Cause::Congestion, "a mark, no packet");
+}
+
+#[test]
+fn the_longest_is_forgotten_and_one_long_trip_is_none() {
+    let trips = [(1, 40), (2, 90), (3, 90), (4, 40), (5, 40), (7, 40), (8, 40)];
+    let lost = |packet| LossEvent { packets: Some(LostPackets::and(None, packet)), ..loss(0) };
+    let (mut p, mut s) = seen(&trips);
+    assert_eq!(p.classify(&s.cx(), &lost(6)), Cause::Radio);
+    s.now += ms(20_000);
+    for seq in 10..14 {
+        p.sample(s.now, &Sample { path: PathId(0), seq, rtt: ms(40), packets: 1 });
+    }
+    assert_eq!(p.classify(&s.cx(), &lost(9)), Cause::Congestion, "no queue has been seen for long");
+    let (mut p, s) = seen(&[(1, 40), (2, 90), (3, 40), (4, 40), (5, 40), (7, 40), (8, 40)]);
+    assert_eq!(p.classify(&s.cx(), &lost(6)), Cause::Congestion, "90 ms once are a late acknowledgement");
+}
+
+#[test]
+fn timeouts_are_judged_alike_until_the_second_in_a_row() {
+    let (mut p, mut s) = seen(&[(1, 90), (2, 90), (4, 90), (5, 90), (6, 40), (7, 40), (9, 40), (10, 40)]);
+    for (packet, cause) in [(8, Cause::Radio), (3, Cause::Congestion)] {
+        let packets = Some(LostPackets::and(None, packet));
+        let e = LossEvent { kind: LossKind::Timeout, packets, ..loss(0) };
+        s.paths[0].consecutive_timeouts = 1;
+        assert_eq!(p.classify(&s.cx(), &e), cause, "{packet}");
+        s.paths[0].consecutive_timeouts = 2;
+        assert_eq!(p.classify(&s.cx(), &e), Cause::PathFailure, "{packet}");
+    }
+    assert_eq!(p.counters(), [("radio", 1), ("congestion", 1)]);
+}
