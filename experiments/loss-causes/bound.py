@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How well can losses be told apart by what a sender sees? A classifier learned from runs of the grid.
+"""How well does what a sender sees part losses by a queue from losses by a radio? A classifier learned from runs of the grid.
 
 usage: bound.py [--program anabranch] [--train 3] [--test 4] [--policy full_queue]
 
@@ -46,7 +46,7 @@ def events(path):
             before, gaps_before = gaps_before, {a: b for a, b in e["gaps"]}
             for a, b in e["gaps"]:
                 new += range(max(a, before.get(a, a - 1) + 1), b + 1)
-            # What was sent once only: of anything else nobody knows which copy came.
+            # What was sent once only: of anything else it is not known which copy came.
             new = [copies[x][0] for x in new if x in open_ and len(copies[x]) == 1 and not open_.discard(x)]
             if new:
                 t, n = max(new, key=lambda c: c[1])

@@ -10,6 +10,7 @@
 
 use super::shared_bottleneck::SharedBottleneck;
 use super::{Adjust, Before, Coupling, Growth};
+use crate::asks::Asks;
 use crate::loss_cause::{Cause, LossEvent, LossKind};
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
 use crate::view::{AssocView, PathView};
@@ -75,6 +76,9 @@ impl OneFlow {
 }
 
 impl Coupling for OneFlow {
+    fn asks(&self) -> Asks {
+        Asks::ADJUST
+    }
     fn scale(&mut self, cx: &AssocView<'_>, g: &Growth) -> Ppm {
         self.shares.acknowledged(cx, g);
         let Some(me) = cx.path(g.path).filter(|p| !p.in_slow_start()) else { return Ppm::ONE };

@@ -28,7 +28,7 @@ pub(super) const POLICY: Policy<dyn LossCause> = Policy {
         file: file!(),
         summary: "Losses are congestion when packets around them waited within a packet's time of the longest wait, else radio.",
         params: &[
-            ParamInfo::millis("window", 10_000, 100, 600_000, "of which the longest and shortest round trips are"),
+            ParamInfo::millis("window", 30_000, 100, 600_000, "of which the longest and shortest round trips are"),
             ParamInfo::number(
                 "slack",
                 1.75,

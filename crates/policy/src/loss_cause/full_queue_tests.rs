@@ -17,29 +17,36 @@ struct Link {
     others: u64,
 }
 
-/// Parts of the losses by the queue and by the radio that were told right, of at least ten each.
-fn right(l: Link, params: &str) -> [f64; 2] {
+/// Parts of the losses by the queue, and by the radio while it held less than three quarters, that were named right, of at
+/// least ten each. A radio loss beside a full queue looks like one of the queue.
+fn right(l: Link) -> [f64; 2] {
     let mut r = RandomStream::named(1, &format!("{l:?}"));
-    let mut p = built(&POLICY, params, 0);
+    let mut p = built(&POLICY, "", 0);
     let mut s = Scene::new(1, 0);
-    let (mut now, mut queue, mut told) = (100_000.0f64, 0.0f64, [[0u32; 2]; 2]);
+    let (mut now, mut queue, mut named) = (100_000.0f64, 0.0f64, [[0u32; 2]; 2]);
     let mut open: Vec<(u64, usize, u32)> = Vec::new();
-    // A packet more for each that left, and as many less after a loss as half of the queue.
-    for seq in 0..60_000u64 {
+    // For a round trip after its first drop the queue is full for some and nearly so for others; then it drains to its half.
+    let (holds, mut stays, mut drains, mut late) = (l.holds as f64, 0u64, false, 0.0);
+    for seq in 0..30_000u64 {
         let between = if l.others == 0 { 0 } else { r.below(l.others + 1) };
         now += l.packet * (1 + between) as f64;
-        let drift = r.unit() * 0.4;
-        queue += drift;
-        let full = queue >= l.holds as f64;
-        let cause = if full { Some(0) } else { r.chance(l.radio).then_some(1) };
-        if full {
-            queue = l.holds as f64 / 2.0;
+        queue = match (stays, drains) {
+            (0, false) => queue + 0.4 * r.unit(),
+            (0, true) => queue - 1.0,
+            _ => holds - 1.5 * r.unit(),
+        };
+        let full = if stays > 0 { r.chance(0.2) } else { queue >= holds };
+        if stays == 0 && full {
+            (stays, drains) = (((l.base / l.packet) as u64).clamp(4, 60), true);
         }
+        stays = stays.saturating_sub(1);
+        drains &= stays > 0 || queue > holds / 2.0;
+        let cause = if full { Some(0) } else { r.chance(l.radio).then_some(1) };
         s.now = Instant::from_nanos((now * 1e6) as u64);
         let Some(cause) = cause else {
-            // Now and then an acknowledgement is late.
-            let late = if r.chance(0.01) { 150.0 } else { 0.0 };
-            let rtt = Duration::from_secs_f64((l.base + queue.floor() * l.packet + late) / 1e3);
+            // Now and then an acknowledgement is late, and the next one is not.
+            late = if late == 0.0 && r.chance(0.01) { 150.0 } else { 0.0 };
+            let rtt = Duration::from_secs_f64((l.base + queue.max(0.0) * l.packet + late) / 1e3);
             p.sample(s.now, &Sample { path: PathId(0), seq, rtt, packets: 1 });
             for o in &mut open {
                 o.2 += 1;
@@ -47,14 +54,16 @@ fn right(l: Link, params: &str) -> [f64; 2] {
             while let Some(&(lost, cause, _)) = open.first().filter(|o| o.2 == 3) {
                 open.remove(0);
                 let e = LossEvent { packets: Some(LostPackets::and(None, lost)), ..loss(0) };
-                told[cause][usize::from(p.classify(&s.cx(), &e) == Cause::Radio)] += 1;
+                named[cause][usize::from(p.classify(&s.cx(), &e) == Cause::Radio)] += 1;
             }
             continue;
         };
-        open.push((seq, cause, 0));
+        if cause == 0 || queue < 0.75 * holds {
+            open.push((seq, cause, 0));
+        }
     }
-    assert!(told.iter().all(|t| t[0] + t[1] >= 10), "{l:?}: {told:?}");
-    [0, 1].map(|i| f64::from(told[i][i]) / f64::from(told[i][0] + told[i][1]))
+    assert!(named.iter().all(|t| t[0] + t[1] >= 10), "{l:?}: {named:?}");
+    [0, 1].map(|i| f64::from(named[i][i]) / f64::from(named[i][0] + named[i][1]))
 }
 
 #[test]
@@ -64,8 +73,8 @@ fn nine_of_ten_are_told_right_over_rates_round_trips_and_queues() {
             for holds in [24, 60, 250] {
                 for radio in [0.002, 0.02, 0.1] {
                     let l = Link { base, packet, holds, radio, others: 0 };
-                    let [queue, radio] = right(l, "");
-                    assert!(queue >= 0.9 && radio >= 0.75, "{l:?}: {queue}, {radio}");
+                    let [queue, radio] = right(l);
+                    assert!(queue >= 0.9 && radio >= 0.9, "{l:?}: {queue}, {radio}");
                 }
             }
         }
@@ -77,8 +86,8 @@ fn nine_of_ten_are_told_right_over_rates_round_trips_and_queues() {
 fn other_traffic_between_does_not_hide_a_full_queue() {
     for others in [1, 3, 6] {
         let l = Link { base: 60.0, packet: 1.2, holds: 40, radio: 0.02, others };
-        let [queue, radio] = right(l, "");
-        assert!(queue >= 0.9 && radio >= 0.75, "{l:?}: {queue}, {radio}");
+        let [queue, radio] = right(l);
+        assert!(queue >= 0.9 && radio >= 0.9, "{l:?}: {queue}, {radio}");
     }
 }
 
@@ -87,7 +96,7 @@ fn other_traffic_between_does_not_hide_a_full_queue() {
 fn the_shortest_queues_are_taken_for_full() {
     for holds in [1, 2] {
         let l = Link { base: 60.0, packet: 1.2, holds, radio: 0.02, others: 0 };
-        assert!(right(l, "")[0] >= 0.9, "{holds}");
+        assert!(right(l)[0] >= 0.9, "{holds}");
     }
 }
 
@@ -115,7 +124,7 @@ fn the_longest_is_forgotten_and_one_long_trip_is_none() {
     let lost = |packet| LossEvent { packets: Some(LostPackets::and(None, packet)), ..loss(0) };
     let (mut p, mut s) = seen(&trips);
     assert_eq!(p.classify(&s.cx(), &lost(6)), Cause::Radio);
-    s.now += ms(20_000);
+    s.now += ms(40_000);
     for seq in 10..14 {
         p.sample(s.now, &Sample { path: PathId(0), seq, rtt: ms(40), packets: 1 });
     }
