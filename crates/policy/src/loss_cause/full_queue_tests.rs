@@ -27,7 +27,7 @@ fn right(l: Link) -> [f64; 2] {
     let mut open: Vec<(u64, usize, u32)> = Vec::new();
     // For a round trip after its first drop the queue is full for some and nearly so for others; then it drains to its half.
     let (holds, mut stays, mut drains, mut late) = (l.holds as f64, 0u64, false, 0.0);
-    for seq in 0..30_000u64 {
+    for seq in 0..60_000u64 {
         let between = if l.others == 0 { 0 } else { r.below(l.others + 1) };
         now += l.packet * (1 + between) as f64;
         queue = match (stays, drains) {
@@ -68,10 +68,10 @@ fn right(l: Link) -> [f64; 2] {
 
 #[test]
 fn nine_of_ten_are_told_right_over_rates_round_trips_and_queues() {
-    for base in [10.0, 40.0, 120.0, 300.0] {
-        for packet in [0.12, 1.0, 5.0, 30.0] {
+    for base in [10.0, 60.0, 300.0] {
+        for packet in [0.12, 1.2, 30.0] {
             for holds in [24, 60, 250] {
-                for radio in [0.002, 0.02, 0.1] {
+                for radio in [0.002, 0.1] {
                     let l = Link { base, packet, holds, radio, others: 0 };
                     let [queue, radio] = right(l);
                     assert!(queue >= 0.9 && radio >= 0.9, "{l:?}: {queue}, {radio}");
