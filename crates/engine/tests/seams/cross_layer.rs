@@ -296,6 +296,6 @@ fn delays_tell_radio_losses_from_those_of_a_queue() {
         flow.transfer(&mut b, 4_000, ms(240_000)).expect("arrives");
         b.now.since(began).as_secs_f64()
     };
-    let (told, all_congestion) = (run("full_queue"), run("always_congestion"));
-    assert!(told < 0.8 * all_congestion, "{told} s and {all_congestion} s");
+    let (by_delay, all_congestion) = (run("full_queue"), run("always_congestion"));
+    assert!(by_delay < 0.8 * all_congestion, "{by_delay} s and {all_congestion} s");
 }
