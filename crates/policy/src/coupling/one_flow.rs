@@ -3,9 +3,10 @@
 //!
 //! Source: ours; which paths share a queue as `shared_bottleneck` finds it, with its defaults. Linked increases take
 //! windows apart path by path, so that a flow of few packets has a least window on each path and together several shares
-//! of a narrow bottleneck. Here a path of a group grows by its part of the group's windows. A loss by congestion halves
-//! every window of the group, down to a packet; a second one within a round trip belongs to the same overflow and leaves
-//! the windows as they were. A path without company is not touched. Timeouts of the path itself are the window's.
+//! of a narrow bottleneck. Here a path of a group grows by its part of the group's windows. A loss halves every window of
+//! the group, down to a packet; a second one within a round trip belongs to the same overflow and leaves the windows as
+//! they were. In a group a loss that was taken for radio halves too: where a queue is shared, a wrong verdict costs others.
+//! A path without company is not touched. Timeouts of the path itself are the window's.
 //! Parameter: `growth`, packets a round trip of a group.
 
 use super::shared_bottleneck::SharedBottleneck;
@@ -94,7 +95,7 @@ impl Coupling for OneFlow {
     }
     fn on_loss(&mut self, cx: &AssocView<'_>, e: &LossEvent, cause: Cause) {
         self.shares.on_loss(cx, e, cause);
-        if let Some(me) = cx.path(e.path).filter(|_| e.new_episode && cause == Cause::Congestion) {
+        if let Some(me) = cx.path(e.path).filter(|_| e.new_episode && cause != Cause::Reordering) {
             self.fall(cx, me, e);
         }
     }
@@ -160,14 +161,20 @@ mod tests {
     }
 
     #[test]
-    fn what_the_radio_loses_halves_nothing() {
-        let mut p = built(&POLICY, "", 0);
-        let s = scene(&[10_000, 10_000]);
-        share(&mut *p, &s, 0);
-        let mut out = Vec::new();
-        p.on_loss(&s.cx(), &loss(0), Cause::Radio);
-        p.on_loss(&s.cx(), &LossEvent { new_episode: false, ..loss(0) }, Cause::Congestion);
-        p.adjust(&s.cx(), &mut out);
-        assert!(out.is_empty());
+    fn where_a_queue_is_shared_the_cause_does_not_matter_and_alone_the_window_decides() {
+        for (windows, adjusted) in [(&[10_000, 10_000][..], 2), (&[10_000], 0)] {
+            for cause in [Cause::Radio, Cause::Congestion, Cause::Reordering] {
+                let mut p = built(&POLICY, "", 0);
+                let s = scene(windows);
+                share(&mut *p, &s, 0);
+                let mut out = Vec::new();
+                p.on_loss(&s.cx(), &LossEvent { new_episode: false, ..loss(0) }, cause);
+                p.adjust(&s.cx(), &mut out);
+                assert!(out.is_empty(), "the episode goes on");
+                p.on_loss(&s.cx(), &loss(0), cause);
+                p.adjust(&s.cx(), &mut out);
+                assert_eq!(out.len(), if cause == Cause::Reordering { 0 } else { adjusted }, "{cause:?}");
+            }
+        }
     }
 }

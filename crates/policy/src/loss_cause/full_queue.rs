@@ -5,15 +5,16 @@
 //! holds. Neighbours are the two newest round trips known of packets before the loss and the two oldest of packets after
 //! it; their median is near the longest when it falls short of it by no more than `slack` packets' times or by `share` of
 //! all that round trips vary, whichever is more.
-//! The longest and the shortest are those of `window`. The longest is of the smaller of two round trips in a row, as a
-//! delayed acknowledgement lengthens one alone. A packet's time is how far apart acknowledgements are for each packet
-//! that they pass, at the `pace` of the quickest of the newest 128: what left back to back is parted by the bottleneck.
+//! The longest and the shortest are those of `window`. The longest is of the smallest of three round trips in a row, as
+//! acknowledgements that wait for a second packet, maybe of another path, lengthen some. A packet's time is how far apart
+//! acknowledgements are for each packet that they pass, at the `pace` of the quickest of the newest 128: what left back to
+//! back is parted by the bottleneck.
 //! Where a queue holds a packet or two every round trip is near the longest: all losses are congestion there, until some
-//! neighbour was quicker. A timeout is judged in the same way, from the second in a row on the path counts as gone.
+//! neighbour was quicker. A timeout is judged in the same way; it restarts the window whatever its cause.
 //! Wrong for queues that drop before they are full (RED, CoDel), and of radio losses in a queue that stands nearly full.
 //! Parameters: `window`, `slack`, `share`, `pace`.
 
-use super::{Cause, LossCause, LossEvent, LossKind, LostPackets, Sample};
+use super::{Cause, LossCause, LossEvent, LostPackets, Sample};
 use crate::asks::{Asks, Counter};
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
 use crate::view::AssocView;
@@ -31,13 +32,13 @@ pub(super) const POLICY: Policy<dyn LossCause> = Policy {
             ParamInfo::millis("window", 30_000, 100, 600_000, "of which the longest and shortest round trips are"),
             ParamInfo::number(
                 "slack",
-                1.75,
+                1.5,
                 "packets",
                 0.0,
                 100.0,
                 "times of packets that neighbours may be quicker by",
             ),
-            ParamInfo::number("share", 0.1, "of one", 0.0, 1.0, "part of the variation that they may be quicker by"),
+            ParamInfo::number("share", 0.15, "of one", 0.0, 1.0, "part of the variation that they may be quicker by"),
             ParamInfo::number(
                 "pace",
                 0.2,
@@ -95,8 +96,8 @@ struct Seen {
     trips: VecDeque<(u64, u64)>,
     /// Gaps between news for each packet that it passed.
     gaps: VecDeque<u64>,
-    /// Time, serial and round trip of the newest.
-    newest: Option<(Instant, u64, u64)>,
+    /// Time and serial of the newest, its round trip and the one before.
+    newest: Option<(Instant, u64, [u64; 2])>,
     /// Candidates for the longest, each longer than all after it, and for the shortest.
     long: VecDeque<(Instant, u64)>,
     short: VecDeque<(Instant, u64)>,
@@ -120,16 +121,17 @@ fn contend(list: &mut VecDeque<(Instant, u64)>, now: Instant, x: u64, outdone: i
 impl Seen {
     fn sample(&mut self, now: Instant, s: &Sample) {
         let rtt = s.rtt.as_nanos();
-        let mut both = rtt;
-        if let Some((at, seq, before)) = self.newest {
-            both = both.min(before);
+        let mut before = [rtt; 2];
+        if let Some((at, seq, trips)) = self.newest {
+            before = trips;
             if let Some(packets) = s.seq.checked_sub(seq).filter(|n| *n > 0) {
                 push(&mut self.gaps, now.since(at).as_nanos() / packets, GAPS);
             }
         }
-        self.newest = Some((now, s.seq, rtt));
+        let least = rtt.min(before[0]).min(before[1]);
+        self.newest = Some((now, s.seq, [rtt, before[0]]));
         push(&mut self.trips, (s.seq, rtt), KEPT);
-        contend(&mut self.long, now, both, |l| l <= both);
+        contend(&mut self.long, now, least, |l| l <= least);
         contend(&mut self.short, now, rtt, |l| l >= rtt);
     }
     /// The newest candidate stays however old it is.
@@ -179,9 +181,6 @@ impl LossCause for FullQueue {
         }
     }
     fn classify(&mut self, cx: &AssocView<'_>, e: &LossEvent) -> Cause {
-        if e.kind == LossKind::Timeout && cx.path(e.path).is_some_and(|p| p.consecutive_timeouts >= 2) {
-            return Cause::PathFailure;
-        }
         let congestion = self.is_congestion(cx.now, e);
         if e.new_episode {
             self.counters[usize::from(congestion)].1 += 1;

@@ -1,4 +1,5 @@
 use super::*;
+use crate::loss_cause::LossKind;
 use crate::testing::{Scene, built, loss, ms};
 use anabranch_base::{PathId, RandomStream};
 
@@ -120,7 +121,7 @@ fn without_neighbours_it_is_congestion() {
 
 #[test]
 fn the_longest_is_forgotten_and_one_long_trip_is_none() {
-    let trips = [(1, 40), (2, 90), (3, 90), (4, 40), (5, 40), (7, 40), (8, 40)];
+    let trips = [(0, 90), (1, 90), (2, 90), (3, 40), (4, 40), (5, 40), (7, 40), (8, 40)];
     let lost = |packet| LossEvent { packets: Some(LostPackets::and(None, packet)), ..loss(0) };
     let (mut p, mut s) = seen(&trips);
     assert_eq!(p.classify(&s.cx(), &lost(6)), Cause::Radio);
@@ -134,15 +135,13 @@ fn the_longest_is_forgotten_and_one_long_trip_is_none() {
 }
 
 #[test]
-fn timeouts_are_judged_alike_until_the_second_in_a_row() {
-    let (mut p, mut s) = seen(&[(1, 90), (2, 90), (4, 90), (5, 90), (6, 40), (7, 40), (9, 40), (10, 40)]);
+fn timeouts_are_judged_alike() {
+    let (mut p, s) = seen(&[(1, 90), (2, 90), (4, 90), (5, 90), (6, 40), (7, 40), (9, 40), (10, 40)]);
     for (packet, cause) in [(8, Cause::Radio), (3, Cause::Congestion)] {
         let packets = Some(LostPackets::and(None, packet));
-        let e = LossEvent { kind: LossKind::Timeout, packets, ..loss(0) };
-        s.paths[0].consecutive_timeouts = 1;
-        assert_eq!(p.classify(&s.cx(), &e), cause, "{packet}");
-        s.paths[0].consecutive_timeouts = 2;
-        assert_eq!(p.classify(&s.cx(), &e), Cause::PathFailure, "{packet}");
+        for kind in [LossKind::Timeout, LossKind::FastRetransmit] {
+            assert_eq!(p.classify(&s.cx(), &LossEvent { kind, packets, ..loss(0) }), cause, "{packet}");
+        }
     }
-    assert_eq!(p.counters(), [("radio", 1), ("congestion", 1)]);
+    assert_eq!(p.counters(), [("radio", 2), ("congestion", 2)]);
 }
