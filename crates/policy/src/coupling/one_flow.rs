@@ -5,7 +5,8 @@
 //! windows apart path by path, so that a flow of few packets has a least window on each path and together several shares
 //! of a narrow bottleneck. Here a path of a group grows by its part of the group's windows. A loss halves every window of
 //! the group, down to a packet; a second one within a round trip belongs to the same overflow and leaves the windows as
-//! they were. In a group a loss that was taken for radio halves too: where a queue is shared, a wrong verdict costs others.
+//! they were. In a group a loss that was taken for radio halves the window of its own path: where a queue is shared, a
+//! wrong verdict costs others, and if the radio made all fall together, queues apart would look like one.
 //! A path without company is not touched. Timeouts of the path itself are the window's.
 //! Parameter: `growth`, packets a round trip of a group.
 
@@ -54,7 +55,7 @@ impl OneFlow {
         let srtt = if p.srtt.is_zero() { Duration::from_millis(100) } else { p.srtt };
         self.fell.get(p.id.index()).copied().flatten().is_some_and(|t| now.since(t) < srtt)
     }
-    fn fall(&mut self, cx: &AssocView<'_>, me: &PathView, e: &LossEvent) {
+    fn fall(&mut self, cx: &AssocView<'_>, me: &PathView, e: &LossEvent, alone: bool) {
         let again = self.has_fallen(me, cx.now);
         let members: Vec<&PathView> = self.shares.members(cx, me).collect();
         if members.len() < 2 {
@@ -63,7 +64,7 @@ impl OneFlow {
         self.fell.resize(cx.paths.len(), None);
         for p in members {
             let (own, was) = (p.id == me.id, self.before.of(p));
-            if own && e.kind == LossKind::Timeout || again && !own {
+            if own && e.kind == LossKind::Timeout || (again || alone) && !own {
                 continue;
             }
             let cwnd = if again { was } else { (was / 2).max(p.mtu) };
@@ -96,7 +97,7 @@ impl Coupling for OneFlow {
     fn on_loss(&mut self, cx: &AssocView<'_>, e: &LossEvent, cause: Cause) {
         self.shares.on_loss(cx, e, cause);
         if let Some(me) = cx.path(e.path).filter(|_| e.new_episode && cause != Cause::Reordering) {
-            self.fall(cx, me, e);
+            self.fall(cx, me, e, cause == Cause::Radio);
         }
     }
     fn adjust(&mut self, cx: &AssocView<'_>, out: &mut Vec<Adjust>) {
@@ -161,9 +162,9 @@ mod tests {
     }
 
     #[test]
-    fn where_a_queue_is_shared_the_cause_does_not_matter_and_alone_the_window_decides() {
-        for (windows, adjusted) in [(&[10_000, 10_000][..], 2), (&[10_000], 0)] {
-            for cause in [Cause::Radio, Cause::Congestion, Cause::Reordering] {
+    fn where_a_queue_is_shared_the_radio_halves_its_own_path_and_congestion_all() {
+        for windows in [&[10_000, 10_000, 9_000][..], &[10_000]] {
+            for (cause, adjusted) in [(Cause::Radio, 1), (Cause::Congestion, 3), (Cause::Reordering, 0)] {
                 let mut p = built(&POLICY, "", 0);
                 let s = scene(windows);
                 share(&mut *p, &s, 0);
@@ -173,7 +174,8 @@ mod tests {
                 assert!(out.is_empty(), "the episode goes on");
                 p.on_loss(&s.cx(), &loss(0), cause);
                 p.adjust(&s.cx(), &mut out);
-                assert_eq!(out.len(), if cause == Cause::Reordering { 0 } else { adjusted }, "{cause:?}");
+                assert_eq!(out.len(), if windows.len() > 1 { adjusted } else { 0 }, "{cause:?}");
+                assert!(out.iter().all(|a| a.to.cwnd == windows[a.path.index()] / 2), "{cause:?}");
             }
         }
     }
