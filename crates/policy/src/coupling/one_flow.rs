@@ -7,7 +7,8 @@
 //! the group, down to a packet; a second one within a round trip belongs to the same overflow and leaves the windows as
 //! they were. In a group a loss that was taken for radio halves the window of its own path: where a queue is shared, a
 //! wrong verdict costs others, and if the radio made all fall together, queues apart would look like one.
-//! A path without company is not touched. Timeouts of the path itself are the window's.
+//! A path without company is not touched, nor is one whose smoothed round trip is within a sixteenth of the shortest: who
+//! has no queue shares none, and delays without a queue say nothing about who shares it. Timeouts of the path itself are the window's.
 //! Parameter: `growth`, packets a round trip of a group.
 
 use super::shared_bottleneck::SharedBottleneck;
@@ -40,6 +41,11 @@ struct OneFlow {
     out: Vec<Adjust>,
 }
 
+/// Do packets wait on this path?
+fn has_queue(p: &PathView) -> bool {
+    p.srtt > p.min_rtt + p.min_rtt / 16
+}
+
 impl OneFlow {
     fn new(p: &Params) -> Self {
         OneFlow {
@@ -55,15 +61,20 @@ impl OneFlow {
         let srtt = if p.srtt.is_zero() { Duration::from_millis(100) } else { p.srtt };
         self.fell.get(p.id.index()).copied().flatten().is_some_and(|t| now.since(t) < srtt)
     }
+    /// The paths that make one flow with `me`.
+    fn together<'a>(&'a self, cx: &AssocView<'a>, me: &PathView) -> impl Iterator<Item = &'a PathView> + use<'a> {
+        let queued = has_queue(me);
+        self.shares.members(cx, me).filter(move |p| queued && has_queue(p))
+    }
     fn fall(&mut self, cx: &AssocView<'_>, me: &PathView, e: &LossEvent, alone: bool) {
         let again = self.has_fallen(me, cx.now);
-        let members: Vec<&PathView> = self.shares.members(cx, me).collect();
+        let members: Vec<PathView> = self.together(cx, me).copied().collect();
         if members.len() < 2 {
             return;
         }
         self.fell.resize(cx.paths.len(), None);
         for p in members {
-            let (own, was) = (p.id == me.id, self.before.of(p));
+            let (own, was) = (p.id == me.id, self.before.of(&p));
             if own && e.kind == LossKind::Timeout || (again || alone) && !own {
                 continue;
             }
@@ -85,7 +96,7 @@ impl Coupling for OneFlow {
         self.shares.acknowledged(cx, g);
         let Some(me) = cx.path(g.path).filter(|p| !p.in_slow_start()) else { return Ppm::ONE };
         let (mut paths, mut windows) = (0, 0);
-        for p in self.shares.members(cx, me) {
+        for p in self.together(cx, me) {
             paths += 1;
             windows += p.cwnd;
         }
@@ -112,14 +123,14 @@ impl Coupling for OneFlow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Scene, built, loss};
+    use crate::testing::{Scene, built, loss, ms};
     use anabranch_base::PathId;
 
     fn scene(windows: &[u64]) -> Scene {
         let mut s = Scene::new(windows.len() as u8, 0);
         for (i, &cwnd) in windows.iter().enumerate() {
             let p = s.rtt(i as u8, 100);
-            (p.cwnd, p.ssthresh) = (cwnd, 1);
+            (p.cwnd, p.ssthresh, p.min_rtt) = (cwnd, 1, ms(80));
         }
         s
     }
@@ -149,6 +160,16 @@ mod tests {
             let s = scene(windows);
             let all: u32 = (0..windows.len() as u8).map(|i| share(&mut *p, &s, i)).sum();
             assert!((999_990..=1_000_010).contains(&all), "{windows:?}: {all}");
+        }
+    }
+
+    #[test]
+    fn who_has_no_queue_shares_none() {
+        let mut s = scene(&[10_000, 10_000, 20_000]);
+        for (shortest, shares) in [(80, [250_000, 250_000, 500_000]), (95, [1_000_000, 333_333, 666_667])] {
+            s.paths[0].min_rtt = ms(shortest);
+            let mut p = built(&POLICY, "", 0);
+            assert_eq!([0, 1, 2].map(|i| share(&mut *p, &s, i)), shares, "{shortest}");
         }
     }
 
