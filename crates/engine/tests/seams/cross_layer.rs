@@ -283,3 +283,19 @@ fn a_pair_that_is_lost_or_half_lost_is_reported() {
     assert!(of(PathId(0)).len() >= 2 && of(PathId(0)).iter().all(|n| *n == 1), "{:?}", of(PathId(0)));
     assert!(of(PathId(1)).len() >= 2 && of(PathId(1)).iter().all(|n| *n == 0), "{:?}", of(PathId(1)));
 }
+
+/// No link layer says anything: delays beside the losses do.
+#[test]
+fn delays_tell_radio_losses_from_those_of_a_queue() {
+    let run = |cause: &str| {
+        let links = lossy(0.03).map(|(f, r)| (f.with_limit(Limit::packets(200)), r));
+        let chosen = profile("cmt-fair", &[(Hook::LossCause, cause), (Hook::Coupling, "uncoupled")]);
+        let mut b = bench(28, policies(&chosen, 2), &links);
+        let mut flow = Flow::new(Side::Client, 0, 1_000);
+        let began = b.now;
+        flow.transfer(&mut b, 4_000, ms(240_000)).expect("arrives");
+        b.now.since(began).as_secs_f64()
+    };
+    let (by_delay, all_congestion) = (run("full_queue"), run("always_congestion"));
+    assert!(by_delay < 0.8 * all_congestion, "{by_delay} s and {all_congestion} s");
+}

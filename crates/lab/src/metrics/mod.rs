@@ -25,7 +25,7 @@ pub(crate) use names::{of_flows, of_links};
 pub use picture::Picture;
 pub use record::{Record, SharedRecord, Within};
 pub use repair_names::Repair;
-pub use repairs::{Departure, Repairs, Summary, Truth, Which};
+pub use repairs::{Departure, NAMED, Repairs, Summary, Truth, Which};
 pub use video::{Came, Cut, Packets, SharedVideo, Video, Viewed};
 pub use wanted::Wanted;
 pub use window::Window;

@@ -235,7 +235,7 @@ impl SctpAgent {
                 a.add_path(now, local(from), socket(to));
             }
             self.reports.iter().for_each(|(from, report)| a.link_report(local(*from), *report));
-            if self.wanted.truth {
+            if self.wanted.truth || self.probe.is_some() {
                 a.note_losses(true);
             }
         }
@@ -261,7 +261,7 @@ impl SctpAgent {
                 break;
             }
         }
-        self.note_losses();
+        self.note_losses(now);
         if let (Some(dial), Some(a)) = (&self.dial, self.association()) {
             dial.set(a.usable_rate());
         }

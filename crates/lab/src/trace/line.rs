@@ -127,6 +127,25 @@ pub enum Line {
         /// What it carried: `DATA`, `SACK`, `TCP`, …
         kind: String,
     },
+    /// The sender took a transmission of a chunk for lost.
+    Judged {
+        /// Time of the event.
+        t: f64,
+        /// Name of the flow.
+        flow: String,
+        /// Path on which it had left.
+        path: usize,
+        /// TSN of the chunk.
+        tsn: u32,
+        /// When it had left.
+        sent: f64,
+        /// The cause that its policy named; none where none was asked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        named: Option<String>,
+        /// The true cause; none where it arrived, or is still on its way.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cause: Option<Cause>,
+    },
     /// The state of a path at the sender, when it has changed.
     Path {
         /// Time of the event.

@@ -2,9 +2,9 @@
 
 use super::line::{Line, Why, WindowChange};
 use super::tracer::{Shared, lock, seconds};
-use crate::metrics::STAGE;
+use crate::metrics::{NAMED, STAGE};
 use anabranch_base::{Instant, Tsn};
-use anabranch_engine::{Association, PathStats};
+use anabranch_engine::{Association, LostCopy, PathStats};
 use anabranch_policy::asks::Counter;
 use anabranch_policy::registry::Hook;
 use anabranch_policy::view::PathState;
@@ -74,6 +74,25 @@ impl Probe {
                 });
                 *before = Some(p);
             }
+        }
+    }
+
+    /// To be called with what the association took for lost since the last time.
+    pub fn lost(&mut self, now: Instant, lost: &[LostCopy]) {
+        let mut state = lock(&self.shared);
+        for l in lost {
+            let Some(f) = state.flows.get_mut(self.flow) else { return };
+            let name = NAMED.iter().find(|(c, _)| *c == l.cause).map(|n| n.1);
+            let (flow, cause) = (f.about.name.clone(), f.truth(l.tsn.0, l.sent_at));
+            state.files.log(&Line::Judged {
+                t: seconds(now),
+                flow,
+                path: l.path.index(),
+                tsn: l.tsn.0,
+                sent: seconds(l.sent_at),
+                named: name.filter(|_| l.cause.is_some()).map(str::to_owned),
+                cause,
+            });
         }
     }
 

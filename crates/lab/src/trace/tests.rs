@@ -125,6 +125,17 @@ fn the_log_tells_what_the_engine_and_the_links_counted() {
         assert_eq!(here(Cause::Queue), counters.dropped_queue.packets);
     }
 
+    // What was taken for lost, what for, and what it was.
+    let taken: u64 = association.paths().map(|(_, p)| p.counters.lost_by_report + p.counters.lost_by_timeout).sum();
+    assert_eq!(count(&|l| matches!(l, Line::Judged { named: Some(n), .. } if n == "congestion")), taken);
+    for line in &lines {
+        if let Line::Judged { tsn, path, cause: Some(cause), .. } = line {
+            let dropped = |l: &Line| matches!(l, Line::Lost { tsn: t, path: p, cause: c, .. } if t.contains(tsn) && p == path && c == cause);
+            assert!(lines.iter().any(dropped), "{line:?}");
+        }
+    }
+    assert!(count(&|l| matches!(l, Line::Judged { cause: Some(Cause::RandomLoss), .. })) > 10);
+
     // The last state noted is the last state there was.
     for (id, path) in association.paths() {
         let last = lines.iter().rev().find_map(|l| match l {

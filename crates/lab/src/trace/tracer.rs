@@ -103,6 +103,10 @@ pub(super) struct Flow {
     pub windows: Vec<(u64, Option<u64>)>,
     /// TSNs or segments that were sent: path and number of transmissions.
     sent: BTreeMap<u64, (usize, u32)>,
+    /// Of SCTP, the packet in which a TSN left at a time.
+    carried: BTreeMap<(u32, Instant), u64>,
+    /// Packets that were lost.
+    dropped: BTreeMap<u64, Cause>,
 }
 
 pub(super) struct State {
@@ -132,7 +136,8 @@ impl State {
         let flow = |about: TracedFlow| {
             let last_loss = vec![Why::Other; about.pairs.len().max(1)];
             let (sending, windows, sent) = (VecDeque::new(), Vec::new(), BTreeMap::new());
-            Flow { about, sending, last_loss, is_tcp: false, windows, sent }
+            let (carried, dropped) = (BTreeMap::new(), BTreeMap::new());
+            Flow { about, sending, last_loss, is_tcp: false, windows, sent, carried, dropped }
         };
         State {
             files,
@@ -218,6 +223,9 @@ impl State {
                 Place::Node(n) => self.nodes.get(n.0 as usize).cloned(),
             };
             let name = self.name(flow);
+            if let Some(f) = self.flows.get_mut(flow) {
+                f.dropped.insert(e.packet.number, cause);
+            }
             let (packet, place, kind) = (e.packet.number, place.unwrap_or_default(), c.kind.to_owned());
             let (tsn, segment) = (c.tsns(), c.segment());
             self.files.log(&Line::Lost { t, flow: name, path, packet, place, cause, tsn, segment, kind });
@@ -226,7 +234,12 @@ impl State {
         let Some(f) = self.flows.get(flow) else { return };
         let from_sender = f.about.sender == e.packet.from;
         match (e.what, &e.packet.body) {
-            (What::Sent, Body::Other(_)) if from_sender => self.sent(t, e.packet, c, flow, path),
+            (What::Sent, Body::Other(_)) if from_sender => {
+                if let Some(f) = self.flows.get_mut(flow) {
+                    f.carried.extend(c.sent().iter().map(|n| ((*n as u32, e.at), e.packet.number)));
+                }
+                self.sent(t, e.packet, c, flow, path);
+            }
             (What::Sent, Body::Tcp(_)) if from_sender && f.is_tcp => self.sent(t, e.packet, c, flow, path),
             (What::Received, Body::Other(_)) if !from_sender => {
                 if let Some(Sack { cumulative, window, gaps }) = c.sack.clone() {
@@ -303,6 +316,11 @@ impl State {
 }
 
 impl Flow {
+    /// What became of the chunk that left at this time.
+    pub(super) fn truth(&mut self, tsn: u32, sent: Instant) -> Option<Cause> {
+        self.dropped.get(self.carried.get(&(tsn, sent))?).copied()
+    }
+
     /// Who chose the path of new data.
     fn chosen_by(&self, offer: &Offer) -> Option<String> {
         let (scheduler, _) = self.about.policies.as_ref()?;

@@ -83,6 +83,7 @@ pub mod balia;
 pub mod friendliness_window;
 pub mod lia;
 pub mod olia;
+pub mod one_flow;
 pub mod resource_pooling;
 pub mod shared_bottleneck;
 pub mod uncoupled;
@@ -95,5 +96,6 @@ pub static POLICIES: &[Policy<dyn Coupling>] = &[
     balia::POLICY,
     resource_pooling::POLICY,
     shared_bottleneck::POLICY,
+    one_flow::POLICY,
     friendliness_window::POLICY,
 ];

@@ -44,7 +44,7 @@ pub(super) const POLICY: Policy<dyn Coupling> = Policy {
     build: |p| Box::new(SharedBottleneck::new(p)),
 };
 
-struct SharedBottleneck {
+pub(super) struct SharedBottleneck {
     by_statistics: bool,
     interval: Duration,
     from: f64,
@@ -68,6 +68,21 @@ impl SharedBottleneck {
             ends: None,
             paths: Vec::new(),
             group: Vec::new(),
+        }
+    }
+    /// By the defaults of its parameters.
+    pub(super) fn standard() -> Self {
+        SharedBottleneck::new(&Params::defaults(&POLICY.info, 0))
+    }
+    /// What an acknowledgement shows.
+    pub(super) fn acknowledged(&mut self, cx: &AssocView<'_>, g: &Growth) {
+        self.follow(cx);
+        let Some(me) = cx.path(g.path) else { return };
+        if let Some(d) = self.paths.get_mut(g.path.index()) {
+            d.acknowledged(g.acked);
+            if me.sampled_at == Some(cx.now) {
+                d.sample(me.last_one_way);
+            }
         }
     }
     fn follow(&mut self, cx: &AssocView<'_>) {
@@ -127,7 +142,11 @@ impl SharedBottleneck {
         });
     }
     /// The paths of the group of `me`.
-    fn members<'a>(&'a self, cx: &AssocView<'a>, me: &PathView) -> impl Iterator<Item = &'a PathView> + use<'a> {
+    pub(super) fn members<'a>(
+        &'a self,
+        cx: &AssocView<'a>,
+        me: &PathView,
+    ) -> impl Iterator<Item = &'a PathView> + use<'a> {
         let mine = self.group.get(me.id.index()).copied();
         cx.active().filter(move |p| self.group.get(p.id.index()).copied() == mine)
     }
@@ -138,14 +157,8 @@ impl Coupling for SharedBottleneck {
         Asks::NOTHING
     }
     fn scale(&mut self, cx: &AssocView<'_>, g: &Growth) -> Ppm {
-        self.follow(cx);
+        self.acknowledged(cx, g);
         let Some(me) = cx.path(g.path) else { return Ppm::ONE };
-        if let Some(d) = self.paths.get_mut(g.path.index()) {
-            d.acknowledged(g.acked);
-            if me.sampled_at == Some(cx.now) {
-                d.sample(me.last_one_way);
-            }
-        }
         match me.in_slow_start() || me.srtt.is_zero() {
             true => Ppm::ONE,
             false => ppm(lia::share(self.members(cx, me), me)),

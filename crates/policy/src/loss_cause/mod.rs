@@ -86,8 +86,9 @@ pub trait LossCause: Send {
 
 pub mod always_congestion;
 pub mod delay_guard;
+pub mod full_queue;
 pub mod residual_capacity;
 
 /// Its policies: one line each.
 pub static POLICIES: &[Policy<dyn LossCause>] =
-    &[always_congestion::POLICY, delay_guard::POLICY, residual_capacity::POLICY];
+    &[always_congestion::POLICY, delay_guard::POLICY, full_queue::POLICY, residual_capacity::POLICY];

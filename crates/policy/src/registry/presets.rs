@@ -10,7 +10,7 @@ pub(super) struct Preset {
 }
 
 /// Profiles of ours, made for networks that come and go; all others are of standards, papers and old implementations.
-pub(super) const OURS: &[&str] = &["cmt", "thin", "media", "low-latency", "live"];
+pub(super) const OURS: &[&str] = &["cmt", "cmt-fair", "thin", "media", "low-latency", "live"];
 
 /// Profiles that find out by themselves how large a packet each path carries (RFC 8899).
 pub(super) const FIND_PACKET_SIZE: &[&str] = &["live"];
@@ -61,6 +61,11 @@ pub(super) const PRESETS: &[Preset] = &[
         name: "cmt",
         summary: "Concurrent multipath transfer: round robin, split fast retransmit, CUC, RTX-CWND, path truth; Westwood+, which takes more than flows that halve.",
         choices: CMT,
+    },
+    Preset {
+        name: "cmt-fair",
+        summary: "CMT that is one flow at a bottleneck, however many of its paths meet there, and does not slow down for what the radio loses.",
+        choices: CMT_FAIR,
     },
     Preset {
         name: "cmt-rtx-csi",
@@ -242,6 +247,22 @@ const CMT_CL_FD: &[(Hook, &str)] = &[
     (Hook::AckCredit, "cuc"),
     (Hook::PathState, "path_truth:takeover=0"),
     (Hook::PathQuality, "cross_layer"),
+];
+
+const CMT_FAIR: &[(Hook, &str)] = &[
+    (Hook::PathScheduler, "round_robin_deadline"),
+    (Hook::Retransmission, "rtx_cwnd"),
+    (Hook::LossCount, "per_path"),
+    (Hook::LossThreshold, "rack:reports=0"),
+    (Hook::LossTimer, "tail_probe"),
+    (Hook::LossCause, "full_queue"),
+    (Hook::Recovery, "rfc9260:radio=0"),
+    (Hook::Window, "rfc9260:floor=2"),
+    (Hook::Coupling, "one_flow:growth=0.35"),
+    (Hook::AckCredit, "cuc"),
+    (Hook::Timer, "rfc9260:resume=1,probe=500"),
+    (Hook::Abandon, "arrival:doubt=0.6"),
+    (Hook::PathState, "path_truth"),
 ];
 
 const CMT: &[(Hook, &str)] = &[

@@ -21,13 +21,16 @@ pub(super) fn departures(record: &mut Record, a: &Association, t: &mut Transmit,
 
 impl SctpAgent {
     /// What the sender took for lost, beside what became of it.
-    pub(super) fn note_losses(&mut self) {
-        if !self.wanted.truth || self.config.end == End::Server {
+    pub(super) fn note_losses(&mut self, now: Instant) {
+        if !self.wanted.truth && self.probe.is_none() || self.config.end == End::Server {
             return;
         }
         let (Some(endpoint), Some(id)) = (&mut self.endpoint, self.id) else { return };
         let Some(mut a) = endpoint.association_mut(id) else { return };
         let lost = a.lost_copies();
+        if let Some(probe) = self.probe.as_mut().filter(|_| !lost.is_empty()) {
+            probe.lost(now, &lost);
+        }
         if let Some(r) = self.record.borrow_mut().repairs_mut() {
             lost.iter().for_each(|l| r.taken_for_lost(l));
         }

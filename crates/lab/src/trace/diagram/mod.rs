@@ -172,6 +172,7 @@ fn about(line: &Line) -> Option<(f64, Option<&str>)> {
         | Line::Sack { t, flow, .. }
         | Line::Ack { t, flow, .. }
         | Line::Lost { t, flow, .. }
+        | Line::Judged { t, flow, .. }
         | Line::Path { t, flow, .. } => Some((*t, Some(flow))),
         Line::Queue { t, .. } => Some((*t, None)),
     }

@@ -179,7 +179,8 @@ impl Association {
         if let Some(followed) = p.followed_mut().filter(|_| new_episode) {
             followed.stop_timing();
         }
-        let begins = cause != Cause::Radio || self.policies.recovery.radio_begins();
+        // A timeout restarts the window whatever its cause (RFC 9260 §7.2.3).
+        let begins = cause != Cause::Radio || kind == LossKind::Timeout || self.policies.recovery.radio_begins();
         if new_episode && begins && cause != Cause::Reordering {
             p.congestion.cut(&to, mtu);
             p.counters.recoveries += 1;

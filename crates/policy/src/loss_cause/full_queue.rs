@@ -1,0 +1,194 @@
+//! Congestion where packets next to the lost one waited as long as a full queue makes them wait, radio elsewhere.
+//!
+//! Source: ours. A drop-tail queue drops a packet because there is less room than a packet, so what passed it just before
+//! and just after waited within a packet's time of the longest wait there is; a radio loses packets whatever the queue
+//! holds. Neighbours are the two newest round trips known of packets before the loss and the two oldest of packets after
+//! it; their median is near the longest when it falls short of it by no more than `slack` packets' times or by `share` of
+//! all that round trips vary, whichever is more.
+//! The longest and the shortest are those of `window`. The longest is of the smallest of three round trips in a row, as
+//! acknowledgements that wait for a second packet, maybe of another path, lengthen some. A packet's time is how far apart
+//! acknowledgements are for each packet that they pass, at the `pace` of the quickest of the newest 128: what left back to
+//! back is parted by the bottleneck.
+//! Where a queue holds a packet or two every round trip is near the longest: all losses are congestion there, until some
+//! neighbour was quicker. A timeout is judged in the same way; it restarts the window whatever its cause.
+//! Wrong for queues that drop before they are full (RED, CoDel), and of radio losses in a queue that stands nearly full.
+//! Parameters: `window`, `slack`, `share`, `pace`.
+
+use super::{Cause, LossCause, LossEvent, LostPackets, Sample};
+use crate::asks::{Asks, Counter};
+use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
+use crate::view::AssocView;
+use anabranch_base::{Duration, Instant, Ppm};
+use std::collections::VecDeque;
+
+pub(super) const POLICY: Policy<dyn LossCause> = Policy {
+    info: PolicyInfo {
+        hook: Hook::LossCause,
+        name: "full_queue",
+        source: "ours",
+        file: file!(),
+        summary: "Losses are congestion when packets around them waited within a packet's time of the longest wait, else radio.",
+        params: &[
+            ParamInfo::millis("window", 30_000, 100, 600_000, "of which the longest and shortest round trips are"),
+            ParamInfo::number(
+                "slack",
+                1.5,
+                "packets",
+                0.0,
+                100.0,
+                "times of packets that neighbours may be quicker by",
+            ),
+            ParamInfo::number("share", 0.15, "of one", 0.0, 1.0, "part of the variation that they may be quicker by"),
+            ParamInfo::number(
+                "pace",
+                0.2,
+                "of one",
+                0.0,
+                1.0,
+                "share of gaps between packets that are shorter than one's time",
+            ),
+        ],
+    },
+    build: |p| Box::new(FullQueue::new(p)),
+};
+
+/// Round trips that are kept to find neighbours among.
+const KEPT: usize = 512;
+/// Gaps that are kept.
+const GAPS: usize = 128;
+
+struct FullQueue {
+    window: Duration,
+    slack: Ppm,
+    share: Ppm,
+    pace: Ppm,
+    paths: Vec<Seen>,
+    counters: [Counter; 2],
+}
+
+impl FullQueue {
+    fn new(p: &Params) -> Self {
+        FullQueue {
+            window: p.millis("window"),
+            slack: Ppm(p.ppm("slack") as u32),
+            share: Ppm(p.ppm("share") as u32),
+            pace: Ppm(p.ppm("pace") as u32),
+            paths: Vec::new(),
+            counters: [("radio", 0), ("congestion", 0)],
+        }
+    }
+    fn is_congestion(&mut self, now: Instant, e: &LossEvent) -> bool {
+        let (Some(seen), Some(lost)) = (self.paths.get_mut(e.path.index()), e.packets) else { return true };
+        seen.forget_before(now - self.window);
+        let (Some(beside), Some(longest), Some(shortest)) = (seen.beside(lost), seen.longest(), seen.shortest()) else {
+            return true;
+        };
+        let varies = longest.saturating_sub(shortest);
+        let room = self.slack.of(seen.packet_time(self.pace)).max(self.share.of(varies));
+        beside.saturating_add(room) >= longest
+    }
+}
+
+/// What is known of a path; times in nanoseconds.
+#[derive(Default)]
+struct Seen {
+    /// Serials and their round trips, in the order in which they were seen.
+    trips: VecDeque<(u64, u64)>,
+    /// Gaps between news for each packet that it passed.
+    gaps: VecDeque<u64>,
+    /// Time and serial of the newest, its round trip and the one before.
+    newest: Option<(Instant, u64, [u64; 2])>,
+    /// Candidates for the longest, each longer than all after it, and for the shortest.
+    long: VecDeque<(Instant, u64)>,
+    short: VecDeque<(Instant, u64)>,
+}
+
+fn push<T>(list: &mut VecDeque<T>, x: T, most: usize) {
+    if list.len() == most {
+        list.pop_front();
+    }
+    list.push_back(x);
+}
+
+/// Adds a candidate behind those that it does not outdo.
+fn contend(list: &mut VecDeque<(Instant, u64)>, now: Instant, x: u64, outdone: impl Fn(u64) -> bool) {
+    while list.back().is_some_and(|l| outdone(l.1)) {
+        list.pop_back();
+    }
+    push(list, (now, x), KEPT);
+}
+
+impl Seen {
+    fn sample(&mut self, now: Instant, s: &Sample) {
+        let rtt = s.rtt.as_nanos();
+        let mut before = [rtt; 2];
+        if let Some((at, seq, trips)) = self.newest {
+            before = trips;
+            if let Some(packets) = s.seq.checked_sub(seq).filter(|n| *n > 0) {
+                push(&mut self.gaps, now.since(at).as_nanos() / packets, GAPS);
+            }
+        }
+        let least = rtt.min(before[0]).min(before[1]);
+        self.newest = Some((now, s.seq, [rtt, before[0]]));
+        push(&mut self.trips, (s.seq, rtt), KEPT);
+        contend(&mut self.long, now, least, |l| l <= least);
+        contend(&mut self.short, now, rtt, |l| l >= rtt);
+    }
+    /// The newest candidate stays however old it is.
+    fn forget_before(&mut self, t: Instant) {
+        for list in [&mut self.long, &mut self.short] {
+            while list.len() > 1 && list.front().is_some_and(|l| l.0 < t) {
+                list.pop_front();
+            }
+        }
+    }
+    fn longest(&self) -> Option<u64> {
+        self.long.front().map(|l| l.1)
+    }
+    fn shortest(&self) -> Option<u64> {
+        self.short.front().map(|l| l.1)
+    }
+    fn packet_time(&self, pace: Ppm) -> u64 {
+        let mut gaps: Vec<u64> = self.gaps.iter().copied().collect();
+        let at = pace.of(gaps.len() as u64) as usize;
+        if gaps.is_empty() { 0 } else { *gaps.select_nth_unstable(at.min(self.gaps.len() - 1)).1 }
+    }
+    /// The median round trip of the packets around these.
+    fn beside(&self, lost: LostPackets) -> Option<u64> {
+        let before = self.trips.iter().rev().filter(|t| t.0 < lost.first).take(2);
+        let after = self.trips.iter().filter(|t| t.0 > lost.last).take(2);
+        let mut near: Vec<u64> = before.chain(after).map(|t| t.1).collect();
+        near.sort_unstable();
+        let (low, high) = (near.get(near.len().checked_sub(1)? / 2)?, near.get(near.len() / 2)?);
+        Some(low.midpoint(*high))
+    }
+}
+
+impl LossCause for FullQueue {
+    fn asks(&self) -> Asks {
+        Asks::SAMPLES
+    }
+    fn counters(&self) -> &[Counter] {
+        &self.counters
+    }
+    fn sample(&mut self, now: Instant, s: &Sample) {
+        let i = s.path.index();
+        if self.paths.len() <= i {
+            self.paths.resize_with(i + 1, Seen::default);
+        }
+        if let Some(seen) = self.paths.get_mut(i) {
+            seen.sample(now, s);
+        }
+    }
+    fn classify(&mut self, cx: &AssocView<'_>, e: &LossEvent) -> Cause {
+        let congestion = self.is_congestion(cx.now, e);
+        if e.new_episode {
+            self.counters[usize::from(congestion)].1 += 1;
+        }
+        if congestion { Cause::Congestion } else { Cause::Radio }
+    }
+}
+
+#[cfg(test)]
+#[path = "full_queue_tests.rs"]
+mod tests;
