@@ -28,7 +28,7 @@ for sender in "${senders[@]}"; do
         [ "$code" -le 1 ] || { cat "$folder/said"; exit "$code"; }
         [ -s "$folder/one.csv" ] || { echo "no values of $sender, report $report" >&2; exit 1; }
         cat "$folder/one.csv" >>"$folder/all.csv"
-        grep "^control" "$folder/said" || true
+        sed -n "/^control/p" "$folder/said"
     done
 done
 [ -z "${OUT:-}" ] || cp "$folder/all.csv" "$OUT"

@@ -169,3 +169,36 @@ fn before_the_start_there_is_nothing() {
     slices.write_to(&mut out);
     assert_eq!(out, [1]);
 }
+
+/// An AUTH chunk finds its place whether the payload before it is in the head or apart, with padding and without.
+#[test]
+fn an_auth_chunk_is_put_in_behind_payloads_of_either_kind() {
+    let auth = AuthOut { key_id: 1, hmac_id: 3, mac_len: 32 };
+    let header = data_header(&Stuff {
+        select: 3,
+        a: 1,
+        b: 2,
+        flag: false,
+        address: [127, 0, 0, 1].into(),
+        list: vec![],
+        bytes: vec![],
+        tsns: vec![],
+    });
+    for (first, second) in [(1, 7), (100, 101), (255, 1_001), (1_002, 256), (3, 4)] {
+        for index in 0..=3 {
+            let [shared, written] = [false, true].map(|written| {
+                let mut slices = empty(written);
+                slices.start(HEADER);
+                slices.push_data(&header, &Bytes::from(vec![1; first]));
+                slices.push_data(&header, &Bytes::from(vec![2; second]));
+                slices.push_data(&header, &Bytes::from(vec![3; 9]));
+                let inserted = slices.insert_auth(index, &auth).is_some();
+                let mut out = Vec::new();
+                slices.write_to(&mut out);
+                (inserted, out)
+            });
+            assert_eq!(shared, written, "{first} and {second} bytes, before chunk {index}");
+            assert_eq!(shared.0, index < 3);
+        }
+    }
+}

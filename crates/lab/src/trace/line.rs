@@ -133,11 +133,11 @@ pub enum Line {
         t: f64,
         /// Name of the flow.
         flow: String,
-        /// Path on which it had left.
+        /// Number of the path by which that transmission left.
         path: usize,
         /// TSN of the chunk.
         tsn: u32,
-        /// When it had left.
+        /// Time at which the transmission that is meant left, seconds.
         sent: f64,
         /// The cause that its policy named; none where none was asked.
         #[serde(default, skip_serializing_if = "Option::is_none")]
