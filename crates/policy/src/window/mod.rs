@@ -181,6 +181,7 @@ pub(crate) fn half_above(p: &PathView, floor: u64) -> u64 {
 
 pub mod bandwidth_estimate;
 pub mod bbr;
+pub mod bbr3;
 pub mod cubic;
 pub mod none;
 pub mod residual_capacity;
@@ -192,6 +193,7 @@ pub static POLICIES: &[Policy<dyn Window>] = &[
     rfc9260::POLICY,
     bandwidth_estimate::POLICY,
     bbr::POLICY,
+    bbr3::POLICY,
     westwood::POLICY,
     cubic::POLICY,
     none::POLICY,
