@@ -32,14 +32,9 @@ fn lines(results: &Results) -> String {
     out
 }
 
-/// Runs on one and on two threads; both must give the committed fingerprints.
-fn compare(name: &str, experiments: &[Experiment]) {
-    let all = |jobs| -> String {
-        let one = |e: &Experiment| lines(&run(e, jobs));
-        experiments.iter().map(one).collect::<Vec<_>>().join("")
-    };
-    let (once, again) = (all(2), all(1));
-    assert!(once == again, "{name}: the number of threads changes what is delivered");
+/// Runs must give the committed fingerprints.
+fn compare(name: &str, experiment: &Experiment) {
+    let once = lines(&run(experiment, 2));
     let path = folder().join(name).join("fingerprints.csv");
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(&path, once).expect("written");
@@ -59,8 +54,14 @@ fn shipped_experiments_deliver_what_they_did() {
     for shipped in SHIPPED.iter().filter(|s| !changing.contains(&s.name)) {
         let e = Experiment::shipped(shipped.name).expect("shipped").expect("no mistakes");
         assert_eq!(e.name, shipped.name);
-        compare(shipped.name, &[e]);
+        compare(shipped.name, &e);
     }
+}
+
+#[test]
+fn the_number_of_threads_changes_nothing() {
+    let e = Experiment::shipped("loss-causes").expect("shipped").expect("no mistakes");
+    assert_eq!(lines(&run(&e, 1)), lines(&run(&e, 3)));
 }
 
 #[test]
