@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Can the crates be published? Their packages, the oldest compiler, licences and advisories, the interface.
 #
-#   scripts/publishable.sh [list|package|msrv|deny|semver]...   without a name all of them but `list`
+#   scripts/publishable.sh [list|package|msrv|msrv-libraries|deny|semver]...   without a name package, msrv, deny, semver
 #
 # What is missing on this machine is skipped by name.
 set -euo pipefail
@@ -21,16 +21,22 @@ list() {
     cargo package --workspace --allow-dirty --no-verify --quiet
 }
 
-# `rust-version` says which compiler is enough.
+# `rust-version` says which compiler is enough. The arguments say of what.
 msrv() {
     local version
+    [ $# -gt 0 ] || set -- --workspace
     version=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
     if ! command -v rustup >/dev/null || ! rustup toolchain install "$version" --profile minimal >/dev/null 2>&1; then
         skip "Rust $version" "rustup cannot install it here"
         return
     fi
     # Programs that only this repository builds may need more, and so may tests.
-    CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-target}/msrv rustup run "$version" cargo check --workspace --quiet
+    CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-target}/msrv rustup run "$version" cargo check "$@" --quiet
+}
+
+# The crates that programs of others are built on.
+msrv-libraries() {
+    msrv -p anabranch-engine -p anabranch-net -p anabranch-media -p anabranch-sim -p anabranch-emulator
 }
 
 deny() {
@@ -63,9 +69,9 @@ semver() {
 for check in "$@"; do
     printf '==== %s\n' "$check"
     case $check in
-    list | package | msrv | deny | semver) "$check" ;;
+    list | package | msrv | msrv-libraries | deny | semver) "$check" ;;
     *)
-        echo "there is no check \`$check\`: list, package, msrv, deny, semver" >&2
+        echo "there is no check \`$check\`: list, package, msrv, msrv-libraries, deny, semver" >&2
         exit 2
         ;;
     esac

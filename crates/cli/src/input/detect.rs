@@ -1,4 +1,4 @@
-//! Recognises a transport stream from the first bytes.
+//! Recognises a transport stream from the first bytes, and films that are none.
 
 /// Bytes that settle the question.
 pub const HEAD: usize = 4_096;
@@ -19,6 +19,18 @@ pub fn is_transport_stream(head: &[u8]) -> bool {
     (0..head.len().saturating_sub((ENOUGH - 1) * PACKET)).any(|from| run(from) >= ENOUGH)
 }
 
+/// The name of a container of films that cannot be streamed as it is: one byte lost breaks what follows.
+pub fn film(head: &[u8]) -> Option<&'static str> {
+    let at = |from: usize, what: &[u8]| head.get(from..from + what.len()) == Some(what);
+    match () {
+        () if at(4, b"ftyp") || at(4, b"styp") || at(4, b"moov") || at(4, b"moof") => Some("an MP4 film"),
+        () if at(0, &[0x1a, 0x45, 0xdf, 0xa3]) => Some("a Matroska or WebM film"),
+        () if at(0, b"FLV\x01") => Some("an FLV film"),
+        () if at(0, b"RIFF") && at(8, b"AVI ") => Some("an AVI film"),
+        () => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -37,6 +49,18 @@ mod tests {
         let mut late = vec![0xff; 777];
         late.extend(packets(8));
         assert!(is_transport_stream(&late));
+    }
+
+    #[test]
+    fn films() {
+        assert_eq!(film(b"\0\0\0\x20ftypisom\0\0\x02\0"), Some("an MP4 film"));
+        assert_eq!(film(b"\0\0\0\x18styp"), Some("an MP4 film"));
+        assert_eq!(film(&[0x1a, 0x45, 0xdf, 0xa3, 0x01]), Some("a Matroska or WebM film"));
+        assert_eq!(film(b"FLV\x01\x05"), Some("an FLV film"));
+        assert_eq!(film(b"RIFF\x10\0\0\0AVI LIST"), Some("an AVI film"));
+        for other in [&b""[..], b"ftyp", b"RIFF\x10\0\0\0WAVEfmt ", b"FLVx", &packets(5)] {
+            assert_eq!(film(other), None);
+        }
     }
 
     #[test]

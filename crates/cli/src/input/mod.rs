@@ -10,7 +10,7 @@ mod udp;
 pub use paced::Pace;
 pub use stream::plain;
 
-use crate::exit::Failure;
+use crate::exit::{Failure, warning};
 use crate::filemark::FileMark;
 use crate::monitor::Progress;
 use crate::session::Mode;
@@ -177,7 +177,17 @@ impl Input {
         }
         let mut head = Vec::new();
         self.pieces.ahead().for_each(|chunk| head.extend_from_slice(&chunk.bytes));
-        Ok(if detect::is_transport_stream(&head) { Mode::Media } else { Mode::File })
+        if detect::is_transport_stream(&head) {
+            return Ok(Mode::Media);
+        }
+        if let Some(film) = detect::film(&head) {
+            let source = self.file.as_ref().map_or("-", |_| self.name.as_str());
+            warning(&format!(
+                "{} is {film} and goes as a file; to stream it: ffmpeg -re -i {source} -c copy -f mpegts - | anabranch send - …",
+                self.name
+            ));
+        }
+        Ok(Mode::File)
     }
 
     /// The user says that it is media: where datagrams hold RTP, the stream is taken out of it.

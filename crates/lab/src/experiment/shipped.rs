@@ -113,6 +113,8 @@ pub static SHIPPED: &[Shipped] = shipped! {
         "experiment.toml", "paper.toml", "paper-shared.toml", "grid.toml";
     "erasure":
         "experiment.toml", "claims.toml", "figures.toml", "jitter.toml", "loss.toml", "share.toml", "spare.toml";
+    "windows":
+        "experiment.toml", "response.toml", "loss.toml", "queue.toml", "among.toml", "beside.toml", "claims.toml", "figures.toml";
     "weather":
         "experiment.toml", "one.toml", "several.toml", "one-start.toml", "one-spike-600ms.toml",
         "one-stopped-2s.toml", "one-collapse.toml", "one-dark-1s.toml", "one-loss-jitter.toml", "one-overload.toml",

@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# Our stack beside an older one of ours, interleaved, round by round, built with the same settings.
+#
+#   benches/against.sh REVISION [OPTIONS OF anabranch bench]      writes bench.json and bench.txt into target/against
+set -euo pipefail
+cd "$(dirname "$0")/.."
+revision=${1:?usage: benches/against.sh REVISION [OPTIONS OF anabranch bench]}
+shift
+target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
+out=$target/against
+mkdir -p "$out"
+commit=$(git rev-parse --verify --quiet "$revision^{commit}") || { echo "there is no revision \`$revision\`" >&2; exit 2; }
+if [ ! -x "$out/$commit" ]; then
+    tree=$(mktemp -d)
+    trap 'git worktree remove --force "$tree/tree"; rm -rf "$tree"' EXIT
+    git worktree add --quiet --detach "$tree/tree" "$commit"
+    (cd "$tree/tree" && CARGO_TARGET_DIR=$target cargo build --release --locked --bin anabranch)
+    cp "$target/release/anabranch" "$out/$commit"
+fi
+cargo build --release --locked --bin anabranch
+# A peer knows two tests by other names, and the length of one in bytes; ours is in seconds.
+cat >"$out/before" <<PEER
+#!/bin/sh
+test=\$1 transport=\$2 count=\$4
+case \$test in
+assoc) test=setup ;;
+vnet) test=path transport=vnet count=20 ;;
+esac
+exec "$out/$commit" bench row "\$test" "\$transport" "\$3" "\$count" "\$5"
+PEER
+chmod +x "$out/before"
+"$target/release/anabranch" bench --peer "before=$out/before" --out "$out" "$@"
