@@ -54,7 +54,10 @@ fn first<T: Default>() -> Box<T> {
 impl<T: Empty> DerefMut for LazyBox<T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        self.0.get_or_insert_with(first)
+        match &mut self.0 {
+            Some(held) => held,
+            none => none.insert(first()),
+        }
     }
 }
 

@@ -132,6 +132,7 @@ impl Flight {
     }
 
     /// A copy no longer counts: acknowledged (`lost` false), or given up as lost.
+    #[inline]
     pub fn remove_copy(&mut self, tx_seq: u64, len: u64, lost: bool) {
         self.bytes = self.bytes.saturating_sub(len);
         let Some(i) = tx_seq.checked_sub(self.first_seq).and_then(|i| usize::try_from(i).ok()) else { return };

@@ -68,6 +68,7 @@ impl Progress {
 impl Path {
     /// Takes a copy of `len` bytes off the flight, as lost or not. Of one that was not, the departure counts for the rate
     /// sample.
+    #[inline]
     pub fn take_off(&mut self, tx_seq: u64, len: u64, lost: bool) {
         if !lost && let Some(p) = self.flight.packet(tx_seq) {
             self.progress.arrive(tx_seq, &p.at_send);

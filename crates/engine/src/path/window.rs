@@ -12,6 +12,7 @@ const FAST: Rate = Rate::from_bits_per_sec(30_000_000);
 impl Path {
     /// Window, burst and pace allow one more packet. After a timeout a single one may be in flight until something is
     /// acknowledged, however small it is (RFC 9260 §7.2.1); or one beyond the window, to see whether the path works.
+    #[inline]
     pub fn has_window(&self, now: Instant) -> bool {
         let room = self.expiry.may_probe() || self.allows_beside() && self.congestion.has_room(self.flight.bytes());
         // Most often what the path carries changes nothing.
@@ -34,6 +35,7 @@ impl Path {
 
     /// May a packet leave beside those in flight, as far as expiries of T3 have a say in it? Without congestion control they
     /// have none.
+    #[inline]
     pub fn allows_beside(&self) -> bool {
         self.expiry.allows_beside(self.flight.packets()) || !self.congestion.is_controlled()
     }

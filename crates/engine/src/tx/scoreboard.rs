@@ -100,6 +100,7 @@ impl Scoreboard {
         self.ahead_bytes
     }
     /// Does anything wait to be sent again?
+    #[inline]
     pub fn has_marked(&self) -> bool {
         !self.marked.is_empty()
     }

@@ -115,6 +115,7 @@ impl Acknowledger {
     }
 
     /// All chunks of a packet with DATA are read: a SACK is due now or by some time.
+    #[inline]
     pub fn after_packet(&mut self, now: Instant, p: PacketOfData, delay: Duration, policy: &dyn Acknowledge) {
         self.packets += 1;
         self.newest = now;

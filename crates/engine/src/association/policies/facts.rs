@@ -75,6 +75,7 @@ impl Facts {
     }
 
     /// A chunk of the look-ahead was booked on `path`.
+    #[inline]
     pub fn note_taking(&mut self, path: PathId, paths: &PathTable, sender: &Sender, policies: &Policies) {
         self.note_cutting(sender, policies);
         self.outstanding = sender.outstanding_bytes();

@@ -26,10 +26,18 @@ impl Deref for Lent {
     }
 }
 
+#[cold]
+fn anew() -> Box<Scratch> {
+    Box::default()
+}
+
 impl DerefMut for Lent {
     #[inline]
     fn deref_mut(&mut self) -> &mut Scratch {
-        self.0.get_or_insert_default()
+        match &mut self.0 {
+            Some(held) => held,
+            none => none.insert(anew()),
+        }
     }
 }
 

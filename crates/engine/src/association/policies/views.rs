@@ -118,13 +118,14 @@ impl Views {
     #[inline]
     fn make_parts(&mut self, paths: &PathTable, policies: &Policies) {
         let Touched { whole, window, flight, flight_bytes } = *paths.touched();
-        for (p, v) in paths.iter().zip(&mut self.paths).filter(|(p, _)| !whole.has(p.id())) {
-            if flight.has(p.id()) {
+        for id in window.or(flight).or(flight_bytes).except(whole).iter() {
+            let (Some(p), Some(v)) = (paths.get(id.index()), self.paths.get_mut(id.index())) else { continue };
+            if flight.has(id) {
                 show_flight(p, v, quality(policies));
-            } else if flight_bytes.has(p.id()) {
+            } else if flight_bytes.has(id) {
                 v.in_flight = p.flight.bytes();
             }
-            if window.has(p.id()) {
+            if window.has(id) {
                 (v.cwnd, v.ssthresh) = (p.congestion.cwnd(), p.congestion.ssthresh());
                 v.partial_bytes_acked = p.congestion.partial_bytes_acked();
             }

@@ -60,6 +60,7 @@ impl Association {
     }
 
     /// Notes a chunk with this header and payload as received; its extended TSN when it is to be delivered.
+    #[inline]
     pub(in crate::association) fn admit(
         &mut self,
         now: Instant,

@@ -159,6 +159,7 @@ impl Receiver {
     }
 
     /// Notes a chunk with this TSN and so much payload as received, if it may be taken.
+    #[inline]
     pub fn admit(&mut self, tsn: Tsn, payload: usize) -> Admission {
         let at = match self.tracker.check(tsn) {
             Received::Duplicate => {

@@ -54,6 +54,7 @@ impl PeerWindow {
 
 impl Sender {
     /// Payload bytes the peer can still take.
+    #[inline]
     pub(in crate::association) fn peer_rwnd(&self, policies: &Policies) -> u64 {
         let held = if self.holds_place(policies) { self.board.marked_bytes() } else { 0 };
         let overhead = self.peer_chunk_overhead * (self.board.outstanding_chunks() + 1);
