@@ -51,7 +51,7 @@ impl MaxBandwidth {
 /// Three rounds in which the rate did not grow by a quarter, of a source that had enough to send.
 #[derive(Debug, Default)]
 pub(super) struct FullBandwidth {
-    /// Ever.
+    /// Since the association began.
     pub reached: bool,
     /// Since one last began to look.
     pub now: bool,
