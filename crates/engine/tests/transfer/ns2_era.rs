@@ -65,6 +65,23 @@ fn t3_runs_on_where_a_fast_retransmission_leaves() {
     }
 }
 
+/// So it does where the one that was lost is all that was in flight, as between sparse messages.
+#[test]
+fn t3_runs_on_where_nothing_else_is_in_flight() {
+    for (rule, soon) in [("timer=rfc9260", false), ("timer=rfc9260:by_tsn=1", false), ("timer=rfc9260:runs_on=1", true)]
+    {
+        let mut m = with(rule, true);
+        let next = ten_in_flight(&mut m);
+        m.during(ms(600));
+        (7..=9).for_each(|i| m.sack(next, &[(1, i)]));
+        assert!(m.sent().contains(&next), "{rule}");
+        let again = m.during(ms(500));
+        assert_eq!(m.offsets(&again).contains(&next), soon, "{rule}: a second after the last progress");
+        let later = m.during(ms(3_000));
+        assert!(soon || m.offsets(&later).contains(&next), "{rule}: it is not forgotten");
+    }
+}
+
 #[test]
 fn a_timeout_does_not_end_a_recovery_that_follows_tsns() {
     for on in [false, true] {

@@ -101,6 +101,12 @@ impl Policies {
         self.rules.earliest == Earliest::LowestTsn
     }
 
+    /// Only an acknowledgement stops T3 or starts it anew, also where all that is in flight was given as lost.
+    #[inline]
+    pub fn t3_runs_on(&self) -> bool {
+        self.rules.earliest == Earliest::Acknowledged
+    }
+
     /// One chunk of a path is timed at a time.
     #[inline]
     pub fn times_one(&self) -> bool {

@@ -217,10 +217,11 @@ impl Association {
             self.sender.forward_due =
                 self.sender.forward_sent.is_none_or(|(to, at, _)| to < point || at + patience <= now);
         }
+        if self.sender.board.reneged() > 0 || self.t3_is_for_marked() {
+            return;
+        }
         for i in 0..self.paths.len() {
-            if let Some(p) = self.paths.get_for(i, Shown::Nothing).filter(|p| p.flight.bytes() == 0)
-                && self.sender.board.reneged() == 0
-            {
+            if let Some(p) = self.paths.get_for(i, Shown::Nothing).filter(|p| p.flight.bytes() == 0) {
                 p.timers.stop(PathTimer::T3);
             }
         }

@@ -128,11 +128,17 @@ impl Association {
             })
         };
         let first = before.unwrap_or(0).max(self.sender.board.cumulative() + 1);
-        let now = if p.flight.bytes() == 0 { None } else { (first..self.sender.board.sent_end()).find(|t| here(*t)) };
+        let none = p.flight.bytes() == 0 && !self.t3_is_for_marked();
+        let now = if none { None } else { (first..self.sender.board.sent_end()).find(|t| here(*t)) };
         match self.paths.get_for(path, Shown::Nothing).and_then(|p| p.followed_mut()) {
             Some(followed) => followed.move_lowest(now),
             None => now.is_some(),
         }
+    }
+
+    /// T3 runs on for what was given as lost and has not been sent again yet.
+    pub(in crate::association) fn t3_is_for_marked(&self) -> bool {
+        self.policies.t3_runs_on() && self.sender.board.has_marked()
     }
 
     /// T3 and its companions after an acknowledgement (§6.3.2).
@@ -149,8 +155,11 @@ impl Association {
                 let oldest = self.paths.get(i).and_then(|p| p.flight.oldest_seq());
                 oldest != self.scratch.acks.get(i).and_then(|t| t.oldest_before)
             };
+            let marked = by_tsn && self.t3_is_for_marked();
             let Some(p) = self.paths.get_for(i, Shown::Nothing) else { continue };
-            let (empty, rare) = (p.flight.oldest_seq().is_none(), asks.any(Asks::PROBE) || asks.any(Asks::SUSPECT));
+            let waits = marked && p.followed().is_some_and(|f| f.lowest().is_some());
+            let empty = p.flight.oldest_seq().is_none() && !waits;
+            let rare = asks.any(Asks::PROBE) || asks.any(Asks::SUSPECT);
             if empty && !rare && self.sender.board.reneged() == 0 {
                 p.timers.stop(PathTimer::T3);
             }
@@ -172,6 +181,8 @@ impl Association {
                     p.timers.start_t3(self.policies.t3(&cx, v, why).max(now + Duration::from_micros(1)));
                 }
                 (Some(_), _) => {}
+                _ if waits && moved => p.timers.start_t3(self.policies.t3(&cx, v, Arm::Started)),
+                _ if waits => {}
                 _ if self.sender.board.reneged() > 0 && p.id() == PathId(0) => {
                     if !runs {
                         p.timers.start_t3(self.policies.t3(&cx, v, Arm::Started));
