@@ -5,7 +5,7 @@
 //! smallest round trip each 5 s. Losses of more than `loss` of what was in flight while it probes set a long-term bound of
 //! what may be in flight; losses at other times lower the rate and the flight of that cycle to what a round delivered, at
 //! most to `beta`. [`super::bbr`] is a relative of ours that follows faster and shares worse.
-//! Files: [`sample`] has the delivery rate, [`model`] the long-term model, [`bounds`] what losses do, [`cycle`] the states
+//! Files: `sample` has the delivery rate, `model` the long-term model, `bounds` what losses do, `cycle` the states
 //! and the probe for more.
 //! Deviations: no burst is planned (the engine paces packet by packet), so that the budget for offloading is what leaves
 //! within a millisecond, two packets at least. Losses that one SACK shows are handled together, as one burst. An episode
