@@ -6,6 +6,8 @@ use super::pseudo_cumulative::PseudoCumulative;
 /// The chunks of a path that policies single out by TSN.
 #[derive(Debug, Default)]
 pub(crate) struct Followed {
+    /// T3 is for what was given as lost, too.
+    runs_on: bool,
     /// The next progress, for windows.
     pseudo: PseudoCumulative,
     /// The lowest in flight, which T3 is for.
@@ -80,6 +82,11 @@ impl Followed {
         self.lowest
     }
 
+    /// Only an acknowledgement stops T3 or starts it anew, also where all that is in flight was given as lost.
+    pub fn runs_on(&self) -> bool {
+        self.runs_on
+    }
+
     /// The lowest in flight is `now`; answers whether it was another one before.
     pub fn move_lowest(&mut self, now: Option<u64>) -> bool {
         core::mem::replace(&mut self.lowest, now) != now
@@ -88,8 +95,8 @@ impl Followed {
 
 impl Path {
     /// From now on its TSNs are followed.
-    pub fn follow(&mut self) {
-        self.followed.get_or_insert_default();
+    pub fn follow(&mut self, runs_on: bool) {
+        self.followed.get_or_insert_default().runs_on = runs_on;
     }
 
     /// What is followed of it, if anything is.

@@ -40,7 +40,8 @@ impl Association {
     /// Paths keep what their policies want to be followed by its TSN.
     pub(in crate::association) fn follow_tsns(&mut self) {
         if self.policies.follow_tsns() {
-            self.paths.iter_mut().for_each(|p| p.follow());
+            let runs_on = self.policies.t3_runs_on();
+            self.paths.iter_mut().for_each(|p| p.follow(runs_on));
         }
     }
 

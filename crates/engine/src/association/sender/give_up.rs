@@ -5,7 +5,7 @@ use crate::association::policies::facts::Facts;
 use crate::association::{Association, Undelivered};
 use crate::lazy_box::Empty;
 use crate::message::SendOptions;
-use crate::path::PathTimer;
+use crate::path::{Path, PathTimer};
 use crate::stats::AbandonedStats;
 use crate::tx::scoreboard::ChunkState;
 use anabranch_base::{Duration, Instant, StreamId};
@@ -217,11 +217,13 @@ impl Association {
             self.sender.forward_due =
                 self.sender.forward_sent.is_none_or(|(to, at, _)| to < point || at + patience <= now);
         }
-        if self.sender.board.reneged() > 0 || self.t3_is_for_marked() {
+        if self.sender.board.reneged() > 0 {
             return;
         }
+        let marked = self.sender.board.has_marked();
+        let waits = |p: &Path| marked && p.followed().is_some_and(|f| f.runs_on() && f.lowest().is_some());
         for i in 0..self.paths.len() {
-            if let Some(p) = self.paths.get_for(i, Shown::Nothing).filter(|p| p.flight.bytes() == 0) {
+            if let Some(p) = self.paths.get_for(i, Shown::Nothing).filter(|p| p.flight.bytes() == 0 && !waits(p)) {
                 p.timers.stop(PathTimer::T3);
             }
         }

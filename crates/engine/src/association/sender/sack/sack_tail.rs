@@ -128,17 +128,13 @@ impl Association {
             })
         };
         let first = before.unwrap_or(0).max(self.sender.board.cumulative() + 1);
-        let none = p.flight.bytes() == 0 && !self.t3_is_for_marked();
+        let marked = p.followed().is_some_and(|f| f.runs_on()) && self.sender.board.has_marked();
+        let none = p.flight.bytes() == 0 && !marked;
         let now = if none { None } else { (first..self.sender.board.sent_end()).find(|t| here(*t)) };
         match self.paths.get_for(path, Shown::Nothing).and_then(|p| p.followed_mut()) {
             Some(followed) => followed.move_lowest(now),
             None => now.is_some(),
         }
-    }
-
-    /// T3 runs on for what was given as lost and has not been sent again yet.
-    pub(in crate::association) fn t3_is_for_marked(&self) -> bool {
-        self.policies.t3_runs_on() && self.sender.board.has_marked()
     }
 
     /// T3 and its companions after an acknowledgement (§6.3.2).
@@ -155,7 +151,8 @@ impl Association {
                 let oldest = self.paths.get(i).and_then(|p| p.flight.oldest_seq());
                 oldest != self.scratch.acks.get(i).and_then(|t| t.oldest_before)
             };
-            let marked = by_tsn && self.t3_is_for_marked();
+            // What was given as lost and has not been sent again yet, where T3 is for that too.
+            let marked = by_tsn && self.sender.board.has_marked();
             let Some(p) = self.paths.get_for(i, Shown::Nothing) else { continue };
             let waits = marked && p.followed().is_some_and(|f| f.lowest().is_some());
             let empty = p.flight.oldest_seq().is_none() && !waits;
