@@ -14,8 +14,9 @@ if [ ! -x "$out/$commit" ]; then
     tree=$(mktemp -d)
     trap 'git worktree remove --force "$tree/tree"; rm -rf "$tree"' EXIT
     git worktree add --quiet --detach "$tree/tree" "$commit"
-    (cd "$tree/tree" && CARGO_TARGET_DIR=$target cargo build --release --locked --bin anabranch)
-    cp "$target/release/anabranch" "$out/$commit"
+    # In a folder of its own: crates of one name and place in their workspace would be taken for built already.
+    (cd "$tree/tree" && CARGO_TARGET_DIR=$out/build cargo build --release --locked --bin anabranch)
+    cp "$out/build/release/anabranch" "$out/$commit"
 fi
 cargo build --release --locked --bin anabranch
 # A peer knows two tests by other names, and the length of one in bytes; ours is in seconds.

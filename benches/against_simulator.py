@@ -4,9 +4,9 @@
   benches/against_simulator.py BEFORE NOW [--rounds N] [--seconds N] [--before-in FOLDER] [SCENARIO...]
 
 Without scenarios it is those in which the simulator runs against ns-2. For each: the mean of now/before over the rounds,
-on a logarithmic scale, with its 95 % t-interval. Below 1 the second program needs less. Of short runs starting the program and writing the
-report are much: --seconds (60) is what is simulated. --before-in: where the first program, which may not know today's keys,
-finds scenarios with the names of the others.
+on a logarithmic scale, with its 95 % t-interval. Below 1 the second program needs less. Of short runs starting the program
+and writing the report are much: --seconds (60) is what is simulated. --before-in: where the first program, which may not
+know today's keys, finds scenarios with the names of the others.
 """
 
 import argparse

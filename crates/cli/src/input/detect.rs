@@ -19,16 +19,21 @@ pub fn is_transport_stream(head: &[u8]) -> bool {
     (0..head.len().saturating_sub((ENOUGH - 1) * PACKET)).any(|from| run(from) >= ENOUGH)
 }
 
+/// What begins a film in a container, and where.
+const FILMS: [(usize, &[u8], &str); 7] = [
+    (4, b"ftyp", "an MP4 film"),
+    (4, b"styp", "an MP4 film"),
+    (4, b"moov", "an MP4 film"),
+    (4, b"moof", "an MP4 film"),
+    (0, &[0x1a, 0x45, 0xdf, 0xa3], "a Matroska or WebM film"),
+    (0, b"FLV\x01", "an FLV film"),
+    (8, b"AVI LIST", "an AVI film"),
+];
+
 /// The name of a container of films that cannot be streamed as it is: one byte lost breaks what follows.
 pub fn film(head: &[u8]) -> Option<&'static str> {
-    let at = |from: usize, what: &[u8]| head.get(from..from + what.len()) == Some(what);
-    match () {
-        () if at(4, b"ftyp") || at(4, b"styp") || at(4, b"moov") || at(4, b"moof") => Some("an MP4 film"),
-        () if at(0, &[0x1a, 0x45, 0xdf, 0xa3]) => Some("a Matroska or WebM film"),
-        () if at(0, b"FLV\x01") => Some("an FLV film"),
-        () if at(0, b"RIFF") && at(8, b"AVI ") => Some("an AVI film"),
-        () => None,
-    }
+    let begins = |(at, what, _): &&(usize, &[u8], &str)| head.get(*at..).is_some_and(|h| h.starts_with(what));
+    FILMS.iter().find(begins).map(|f| f.2)
 }
 
 #[cfg(test)]
