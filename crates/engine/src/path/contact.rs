@@ -15,8 +15,8 @@ pub(crate) struct Contact {
 
 impl Contact {
     /// Something came that this path alone can have brought.
-    pub fn hear(&mut self, now: Instant) {
-        self.last_heard = Some(now);
+    pub fn hear(&mut self, at: Instant) {
+        self.last_heard = self.last_heard.max(Some(at));
     }
 
     /// A chunk was acknowledged of which this path and another carried copies.
@@ -89,6 +89,13 @@ mod tests {
         assert_eq!(do_all(&[('e', 10), ('+', 20), ('e', 30)]).unanswered(), at(10));
         assert_eq!(do_all(&[('e', 10), ('h', 20)]).unanswered(), None);
         assert_eq!(do_all(&[('e', 10), ('h', 20), ('e', 30)]).unanswered(), at(30));
+    }
+
+    /// What another path brings late may be of a time before what was heard already.
+    #[test]
+    fn older_news_take_nothing_back() {
+        assert_eq!(do_all(&[('h', 20), ('h', 10)]).last_heard(), at(20));
+        assert_eq!(do_all(&[('e', 10), ('+', 20), ('h', 5)]).unanswered(), at(10), "of a time before it owed anything");
     }
 
     /// While something is in flight T3 watches over it; news of the first packet is none of the ones behind it, but those

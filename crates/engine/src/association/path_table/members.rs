@@ -231,8 +231,13 @@ impl Association {
 
     /// Unambiguous news from a path: a chunk with a single copy acknowledged, or a HEARTBEAT answered.
     pub(in crate::association) fn path_answered(&mut self, now: Instant, id: PathId) {
+        self.path_heard(now, id, now);
+    }
+
+    /// Such news, of what the peer had from the path at `heard`.
+    pub(in crate::association) fn path_heard(&mut self, now: Instant, id: PathId, heard: Instant) {
         let Some(p) = self.paths.list.get_mut(id.index()) else { return };
-        p.health.answer(now);
+        p.health.answer(heard);
         p.timers.stop(PathTimer::Suspicion);
         if p.state() != PathState::Active {
             self.path_is_back(now, id);

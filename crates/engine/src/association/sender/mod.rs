@@ -56,6 +56,8 @@ pub(in crate::association) struct Sender {
     burst_armed: bool,
     /// Highest TSN acknowledged since the cumulative one advanced last.
     highest_since_advance: Option<u64>,
+    /// When the last SACK came, by whichever path.
+    reported_at: Option<Instant>,
     /// The packet that was built last took what room there was for new data, on the paths or at the peer.
     window_spent: bool,
     /// A sending opportunity began that the scheduler does not know of.
@@ -110,6 +112,7 @@ impl Sender {
             user_sends: false,
             burst_armed: false,
             highest_since_advance: None,
+            reported_at: None,
             window_spent: false,
             fresh_opportunity: false,
             forward_timer: None,

@@ -2,9 +2,10 @@
 
 use super::measure::{Links, PROFILES, Run, judge, links};
 use crate::common::*;
-use anabranch_base::Duration;
+use anabranch_base::{Duration, Rate};
 use anabranch_policy::view::PathState;
-use anabranch_sim::Direction;
+use anabranch_sim::{Direction, Jitter, LinkConfig};
+use anabranch_wire::kind;
 
 /// How a path dies, and comes back.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -145,5 +146,38 @@ fn reverse_only() {
     for p in ["media", "live", "thin"] {
         twenty("only the way back, 35 ms", Death::Reverse, p, &lopsided(), rate(p));
         twenty("only the way back, 200 ms", Death::Reverse, p, &far(), rate(p));
+    }
+}
+
+/// Between equal paths whose round trips vary, a sender leaves one for the other by itself now and then, also just after
+/// it died: what the other brings back then must not make the dead one look alive. Here the path dies that carried the
+/// newest packet. Where the sender had left it for longer than two packets in a second are apart, the time begins that
+/// long before the first packet that was lost.
+#[test]
+fn silent_between_equals() {
+    let link = |delay, jitter| {
+        let mut l = LinkConfig::fixed(Some(Rate::from_bits_per_sec(100_000_000)), Duration::from_micros(delay));
+        l.jitter = Jitter::Exponential(Duration::from_micros(jitter));
+        (l.clone(), l)
+    };
+    for (delay, jitter) in [(100, 100), (100, 500), (500, 1_000)] {
+        let mut times = vec![];
+        for n in 0..40 {
+            let mut run = Run::new(11 + n, "live", &[link(delay, jitter), link(delay, jitter)], 100);
+            run.go(ms(3_000));
+            run.forget();
+            run.go(ms(1_000) + run.gap * n / 40);
+            let path = (0..2).max_by_key(|i| run.last_data_on(*i)).unwrap_or(0);
+            let died = run.b.now;
+            Death::Silent.set(&mut run.b, path, false);
+            run.go(ms(1_000));
+            let lost = run.b.tapped(Side::Client, kind::DATA).iter().find(|e| e.2 == path && e.0 >= died).map(|e| e.0);
+            let last = run.last_arrival(Side::Client, path).unwrap_or(died);
+            let since = lost.map_or(last, |t| last.max(t - ms(50)));
+            times.push(run.left_at(path).expect("data left").since(since));
+        }
+        times.sort_unstable();
+        let most = ms(130) + Duration::from_micros(8 * jitter);
+        assert!(times[39] <= most, "{delay} and {jitter} us: above {most}: {times:?}");
     }
 }

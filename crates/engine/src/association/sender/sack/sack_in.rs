@@ -8,7 +8,7 @@ use crate::association::sender::sack::gap_memory::{GapsRead, MAX_WITHDRAWN, join
 use crate::event::CloseReason;
 use crate::path::Path;
 use crate::tx::scoreboard::{ChunkState, LiveCopy};
-use anabranch_base::{Instant, Tsn};
+use anabranch_base::{Instant, PathId, Tsn};
 use anabranch_policy::Asks;
 use anabranch_policy::recovery::{Bursts, Pass};
 use anabranch_policy::view::PathState;
@@ -131,6 +131,7 @@ impl Association {
         }
         self.after_abandon(now);
         self.note_carried(now);
+        self.sender.reported_at = Some(now);
     }
 
     /// No packet ever carried this TSN, which is at or above the cumulative one.
@@ -318,8 +319,9 @@ impl Association {
                 let failed = matches!(p.state(), PathState::PotentiallyFailed | PathState::Inactive);
                 if once || now.since(copy.sent_at) >= p.rtt.min_rtt() && !(several && failed) {
                     let owed_since = p.flight.oldest_sent().map_or(copy.sent_at, |o| o.min(copy.sent_at));
-                    p.health.measure_gap(now, owed_since);
-                    answered = Some(copy.path);
+                    let heard = heard_at(now, p, copy.sent_at, self.scratch.sack_came_by, self.sender.reported_at);
+                    p.health.measure_gap(heard, owed_since);
+                    answered = Some((copy.path, heard));
                 }
             }
         } else if state == ChunkState::Marked
@@ -331,11 +333,11 @@ impl Association {
                 && p.health.errors() > 0
                 && p.state() != PathState::Suspected
             {
-                answered = Some(p.id());
+                answered = Some((p.id(), now));
             }
         }
-        if let Some(path) = answered {
-            self.path_answered(now, path);
+        if let Some((path, heard)) = answered {
+            self.path_heard(now, path, heard);
         }
     }
 
@@ -422,6 +424,18 @@ impl Association {
             }
         }
     }
+}
+
+/// When the peer had from this path what left at `sent_at` and is acknowledged now. What came by another path may come
+/// after an acknowledgement that was lost on this one: it proves no more than that the chunk arrived since the report
+/// before, and not before its time.
+#[inline]
+fn heard_at(now: Instant, p: &Path, sent_at: Instant, by: Option<PathId>, reported: Option<Instant>) -> Instant {
+    let srtt = p.rtt.srtt();
+    if by == Some(p.id()) || srtt.is_zero() {
+        return now;
+    }
+    reported.map_or(now, |r| now.min(r.max(sent_at + srtt)))
 }
 
 /// It left on this path long enough ago to be what was acknowledged now. The answer may have come by a quicker path.
