@@ -160,7 +160,9 @@ fn program() -> String {
     let version = env!("CARGO_PKG_VERSION");
     let file = std::env::current_exe().and_then(std::fs::read).unwrap_or_default();
     let mut hash = Fingerprint::default();
-    file.chunks(8).for_each(|c| hash.add(c.iter().fold(0, |all, b| all << 8 | u64::from(*b))));
+    let (words, rest) = file.as_chunks();
+    words.iter().for_each(|w| hash.add(u64::from_be_bytes(*w)));
+    hash.add(rest.iter().fold(0, |all, b| all << 8 | u64::from(*b)));
     format!("{version} {} {:016x}", file.len(), hash.value())
 }
 

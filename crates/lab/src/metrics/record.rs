@@ -264,13 +264,18 @@ impl Record {
     }
 
     /// `len` bytes were handed over, which are a message or the end of one.
+    #[inline]
     pub fn delivered(&mut self, stream: u16, len: u64, at: Instant) {
-        self.part(stream, len, at);
-        self.each(|w| w.messages += u64::from(w.window.holds(at)));
+        self.count(stream, len, 1, at);
     }
 
     /// `len` bytes of a message were handed over, of which more follows.
+    #[inline]
     pub fn part(&mut self, stream: u16, len: u64, at: Instant) {
+        self.count(stream, len, 0, at);
+    }
+
+    fn count(&mut self, stream: u16, len: u64, messages: u64, at: Instant) {
         self.fingerprint.add(at.as_nanos());
         self.fingerprint.add(u64::from(stream) << 48 ^ len);
         if self.wanted.bins && !self.bin.is_zero() {
@@ -280,7 +285,12 @@ impl Record {
             }
             self.bins[bin] += len;
         }
-        self.each(|w| w.bytes += if w.window.holds(at) { len } else { 0 });
+        self.each(|w| {
+            if w.window.holds(at) {
+                w.bytes += len;
+                w.messages += messages;
+            }
+        });
     }
 
     /// What is sent are the packets of these frames.
