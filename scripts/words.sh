@@ -31,11 +31,13 @@ look() {
     found=$((found + $(wc -l <<<"$hits")))
 }
 
-look '\b[Tt]old\b' 'say who learns what: "the peer learns", "is reported", "by default", "cannot be distinguished"'
-look '\b([Nn]obody|[Ss]omebody|[Ee]verybody)\b' 'name it: no peer, no thread, no reader, the user, an attacker'
+look '(\b|_)[Tt]old(\b|_)' 'say who learns what: "the peer learns", "is reported", "by default", "cannot be distinguished"'
+look '(\b|_)([Nn]obody|[Ss]omebody|[Ee]verybody)(\b|_)' 'name it: no peer, no thread, no reader, the user, an attacker'
 look '\b([Ss]tands? in|[Ss]tood in)\b' 'say "is in", "is part of", "replaces"'
 look '^\s*(//[/!]?|#|/?\*) The same\b' 'say what it is: "[`poll`] for one chunk" and not "The same for one chunk"'
 look '^\s*//[/!] [A-Z][a-z]+\.$' 'one word says no more than the name: "Time the packet left." and not "When."' '\.rs$'
+look '\b[Ss]tands? behind\b' 'say "follows", "is behind"'
+look '\bP[0-4](.s)? (§|eq\.)' 'cite author, year and section; docs/papers/ has a page for each paper' '\.rs$'
 look '[Oo]ur specification|\bbaselines B[0-9]' 'cite author, year and section; docs/papers/ has a page for each paper'
 
 if [ "$found" -gt 0 ]; then

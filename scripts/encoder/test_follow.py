@@ -170,7 +170,7 @@ class OverWebSocket(unittest.TestCase):
                 names = {d["parameterName"] for kind, d in fake.requests if kind == "SetProfileParameter"}
                 self.assertEqual(names, {name})
 
-    def test_a_wrong_password_and_an_obs_that_comes_again_are_told_once(self):
+    def test_a_wrong_password_and_an_obs_that_comes_again_are_reported_once(self):
         fake = FakeObs("other")
         child = self.start(fake)
         self.say(child, 5_000_000)

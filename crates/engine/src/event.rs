@@ -151,7 +151,7 @@ pub enum Event {
     PeerError {
         /// Cause code.
         code: u16,
-        /// What stands behind code and length, padded to four bytes.
+        /// What follows code and length, padded to four bytes.
         value: Vec<u8>,
     },
     /// Streams began again with sequence number 0 (RFC 6525).

@@ -209,12 +209,12 @@ pub(crate) struct Tally {
     pub chunks_sent: [u64; 2],
     pub control_received: u64,
     pub control_sent: u64,
-    pub seldom: LazyBox<Seldom>,
+    pub rare: LazyBox<RareCounters>,
 }
 
 /// What many associations never have to count.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Seldom {
+pub(crate) struct RareCounters {
     pub retransmissions: u64,
     pub repairs: Repairs,
     pub duplicates_received: u64,
@@ -230,8 +230,8 @@ pub(crate) struct Seldom {
     pub decisions_refused: u64,
 }
 
-impl Empty for Seldom {
-    const EMPTY: &'static Seldom = &Seldom {
+impl Empty for RareCounters {
+    const EMPTY: &'static RareCounters = &RareCounters {
         retransmissions: 0,
         repairs: Repairs::NONE,
         duplicates_received: 0,
@@ -257,25 +257,25 @@ impl Tally {
             bytes_received: self.bytes_received,
             abandoned_unsent: self.abandoned_unsent,
             abandoned_sent: self.abandoned_sent,
-            retransmissions: self.seldom.retransmissions,
-            repairs: self.seldom.repairs,
-            duplicates_received: self.seldom.duplicates_received,
-            dropped_no_buffer: self.seldom.dropped_no_buffer,
+            retransmissions: self.rare.retransmissions,
+            repairs: self.rare.repairs,
+            duplicates_received: self.rare.duplicates_received,
+            dropped_no_buffer: self.rare.dropped_no_buffer,
             sacks_sent: self.sacks_sent,
             sacks_received: self.sacks_received,
-            gap_blocks_received: self.seldom.gap_blocks_received,
+            gap_blocks_received: self.rare.gap_blocks_received,
             chunks_received: self.chunks_received,
             chunks_sent: self.chunks_sent,
-            out_of_sequence: self.seldom.out_of_sequence,
+            out_of_sequence: self.rare.out_of_sequence,
             control_received: self.control_received,
             control_sent: self.control_sent,
-            parity_sent: self.seldom.parity_sent,
-            parity_bytes_sent: self.seldom.parity_bytes_sent,
-            parity_received: self.seldom.parity_received,
-            repaired: self.seldom.repaired,
-            repaired_needlessly: self.seldom.repaired_needlessly,
-            repaired_by_peer: self.seldom.repaired_by_peer,
-            decisions_refused: self.seldom.decisions_refused,
+            parity_sent: self.rare.parity_sent,
+            parity_bytes_sent: self.rare.parity_bytes_sent,
+            parity_received: self.rare.parity_received,
+            repaired: self.rare.repaired,
+            repaired_needlessly: self.rare.repaired_needlessly,
+            repaired_by_peer: self.rare.repaired_by_peer,
+            decisions_refused: self.rare.decisions_refused,
             ..AssocStats::default()
         }
     }

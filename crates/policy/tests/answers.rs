@@ -240,7 +240,7 @@ proptest! {
     }
 
     #[test]
-    fn retransmissions_go_where_they_were_offered(w in world(), offer in any::<[bool; 6]>(), free_pass: bool) {
+    fn retransmissions_go_where_they_were_offered(w in world(), offer in any::<[bool; 6]>(), may_exceed_cwnd_once: bool) {
         let active: PathSet = w.paths.iter().filter(|p| p.state.usable()).map(|p| p.id).collect();
         let candidates: PathSet = active.iter().filter(|p| offer[p.index()]).collect();
         let timeouts = vec![TimeoutLog::default(); w.paths.len()];
@@ -250,7 +250,7 @@ proptest! {
             let mut policy = profile.build(9).expect("it builds").retransmission;
             let mut chunk = w.chunks[0];
             chunk.last_path = Some(PathId(0));
-            let target = policy.target(&w.cx(active, &timeouts), &Retransmit { chunk: &chunk, candidates, free_pass, passes: PathSet::EMPTY });
+            let target = policy.target(&w.cx(active, &timeouts), &Retransmit { chunk: &chunk, candidates, may_exceed_cwnd_once, passes: PathSet::EMPTY });
             match target {
                 Target::On(p) if active.is_empty() => prop_assert!(p.index() < w.paths.len()),
                 Target::On(p) => prop_assert!(candidates.has(p), "{}: {p:?} was not offered", info.name),

@@ -1,7 +1,7 @@
 //! One association: its state, and the calls its endpoint makes.
 //!
-//! Each family of chunks or decisions is a file of free functions over [`Association`]; data flows one way:
-//! `receive` → `sack_in` / `data_in` / `control_in` → `timers` → `transmit`.
+//! What it knows lies with owners, each in a folder whose fields are private to it; methods of [`Association`] lie with
+//! the owner whose state they change most. Data flows one way: `receive`, an owner, `timers`, `transmit`.
 
 mod acknowledger;
 mod addresses;

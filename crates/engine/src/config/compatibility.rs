@@ -30,7 +30,7 @@ pub struct Compatibility {
     pub handshake_untimed: bool,
     /// INIT ACK names our extensions to a peer that does not know them too. Without, it names what both can do, for it
     /// goes to whoever stands as the source of an INIT and shall be small (RFC 5062 §9.3).
-    pub announce_unasked: bool,
+    pub advertise_unrequested_extensions: bool,
 }
 
 impl Default for Compatibility {
@@ -46,7 +46,7 @@ impl Default for Compatibility {
             sacks_follow_data: false,
             confirm_first: false,
             handshake_untimed: false,
-            announce_unasked: false,
+            advertise_unrequested_extensions: false,
         }
     }
 }

@@ -19,7 +19,7 @@ pub struct Extensions {
     pub nr_sack: bool,
     /// NR-SACK vouches for all that arrived, because what we took we never give up again (the draft's case 3). Otherwise
     /// only for what the user has or could have at once (case 2), as FreeBSD's does.
-    pub vouch_for_all: bool,
+    pub nr_sack_covers_undelivered: bool,
     /// Announce ECN (draft-stewart-tsvwg-sctpecn): with a peer that does too, new data may be marked by queues, and a mark
     /// cuts the window as a loss does. The driver has to set and to read the bits of the IP header.
     pub ecn: bool,
@@ -49,7 +49,7 @@ impl Default for Extensions {
             stream_reconfiguration: false,
             interleaving: false,
             nr_sack: false,
-            vouch_for_all: true,
+            nr_sack_covers_undelivered: true,
             ecn: false,
             packet_drop_reports: false,
             parity: false,

@@ -24,7 +24,7 @@ pub struct Failure {
     pub primary_switchover: Option<u16>,
     /// Users see which paths are potentially failed, or suspected. Otherwise those are active to them until they are
     /// inactive (RFC 7829 §3.2, rule 12).
-    pub shows_doubt: bool,
+    pub expose_potentially_failed: bool,
     /// A peer that does not answer any more gets an ABORT when we give up (RFC 9260 §8.1 leaves that open): it may hear
     /// us although we do not hear it.
     pub abort_when_given_up: bool,
@@ -34,7 +34,7 @@ impl Failure {
     /// What the user sees of a path's state.
     pub(crate) fn shown(&self, state: PathState) -> PathState {
         match state {
-            PathState::PotentiallyFailed | PathState::Suspected if !self.shows_doubt => PathState::Active,
+            PathState::PotentiallyFailed | PathState::Suspected if !self.expose_potentially_failed => PathState::Active,
             s => s,
         }
     }
@@ -49,7 +49,7 @@ impl Default for Failure {
             max_path_retrans: 5,
             max_init_retrans: 8,
             primary_switchover: None,
-            shows_doubt: true,
+            expose_potentially_failed: true,
             abort_when_given_up: false,
         }
     }

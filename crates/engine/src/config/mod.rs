@@ -168,7 +168,7 @@ impl AssocConfig {
             || matches!(self.profile.get(Hook::Redundancy), "erasure" | "split_error_correction")
             || self.profile.get(Hook::Repair) != Hook::Repair.default_policy();
         let signed = || self.auth.chunks.iter().any(|k| matches!(*k, kind::DATA | kind::I_DATA));
-        wanted && e.partial_reliability && (!e.nr_sack || e.vouch_for_all) && !signed()
+        wanted && e.partial_reliability && (!e.nr_sack || e.nr_sack_covers_undelivered) && !signed()
     }
 
     /// The largest DATA payload of one packet.

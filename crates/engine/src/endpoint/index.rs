@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn places_come_and_go_and_equal_hashes_are_told_apart() {
+    fn places_come_and_go_and_equal_hashes_do_not_collide() {
         let mut index = Index::default();
         for at in 0..1_000 {
             index.insert(at % 7, at);

@@ -1,11 +1,13 @@
 //! What the addresses of a path may be used for.
 
-use super::Path;
+use super::{Origin, Path};
 use anabranch_policy::view::{FrameErrors, PathState};
 
 /// What is known of its two ends: does the peer know ours, is the interface there, is the other one the peer's?
 #[derive(Debug)]
 pub(crate) struct Access {
+    /// How the path became known.
+    origin: Origin,
     /// The peer knows this address: by the handshake or by an acknowledged ASCONF.
     known_to_peer: bool,
     /// One of its addresses was taken away and has not come back.
@@ -21,10 +23,11 @@ pub(crate) struct Access {
 }
 
 impl Access {
-    /// The peer knows the address from the beginning, or is to learn it.
-    pub fn new(known_to_peer: bool) -> Access {
+    /// Of a path that became known in this way: the peer is to learn what we add, and knows the others.
+    pub fn new(origin: Origin) -> Access {
         Access {
-            known_to_peer,
+            origin,
+            known_to_peer: origin != Origin::AddedByUs,
             removed: false,
             standby: false,
             disowned: false,
@@ -34,6 +37,17 @@ impl Access {
     }
 
     // ---- the peer's knowledge
+
+    /// How the path became known.
+    #[inline(always)]
+    pub fn origin(&self) -> Origin {
+        self.origin
+    }
+
+    /// It is known in another way from now on.
+    pub fn come_from(&mut self, origin: Origin) {
+        self.origin = origin;
+    }
 
     /// Does the peer know our address?
     #[inline]
@@ -150,7 +164,7 @@ mod tests {
 
     /// Each of what may happen to an address, by a letter.
     fn after(events: &str) -> Access {
-        let mut a = Access::new(true);
+        let mut a = Access::new(Origin::Handshake);
         for e in events.chars() {
             match e {
                 'k' => a.become_known(),

@@ -21,7 +21,7 @@ pub(crate) struct Congestion {
     /// Highest TSN sent when the last recovery episode began.
     recover_tsn: u64,
     /// One packet may ignore the window (RFC 9260 §7.2.4 step 3, §6.3.3 E3).
-    free_pass: bool,
+    may_exceed_cwnd_once: bool,
     /// Packets that may still leave in the opportunity at hand.
     burst_left: u16,
     /// Until when the window's decay while idle is accounted for.
@@ -55,7 +55,7 @@ impl Congestion {
             reference_rtt: Duration::ZERO,
             recovery_exit: None,
             recover_tsn: 0,
-            free_pass: false,
+            may_exceed_cwnd_once: false,
             burst_left: 0,
             decayed_until: Instant::ZERO,
         }
@@ -235,18 +235,18 @@ impl Congestion {
 
     /// One packet may ignore the window.
     pub fn give_pass(&mut self) {
-        self.free_pass = true;
+        self.may_exceed_cwnd_once = true;
     }
 
     /// May one?
     #[inline(always)]
     pub fn has_pass(&self) -> bool {
-        self.free_pass
+        self.may_exceed_cwnd_once
     }
 
     /// It has left, or has had its chance.
     pub fn end_pass(&mut self) {
-        self.free_pass = false;
+        self.may_exceed_cwnd_once = false;
     }
 
     /// So many packets may leave in this opportunity (RFC 9260 §6.1 D).

@@ -42,7 +42,7 @@ pub(crate) struct Flight {
     history: LossHistory,
 }
 
-/// Fate of the last 128 packets (P2 §2.2).
+/// Fate of the last 128 packets (Petlund et al. 2009 §2.2).
 #[derive(Debug, Default)]
 struct LossHistory {
     /// The upper half first; in one piece it would widen whatever holds it.

@@ -113,7 +113,6 @@ pub(crate) struct Path {
     id: PathId,
     local: LocalId,
     remote: SocketAddr,
-    origin: Origin,
     state: PathState,
     pub flight: Flight,
     pub rtt: RttEstimator,
@@ -165,7 +164,6 @@ impl Path {
             id,
             local,
             remote,
-            origin,
             state: PathState::Unconfirmed,
             flight: Flight::default(),
             rtt: RttEstimator::default(),
@@ -173,7 +171,7 @@ impl Path {
             rate: RateEstimator::default(),
             capacity: LazyBox::empty(),
             counters: PathCounters::default(),
-            access: Access::new(origin != Origin::AddedByUs),
+            access: Access::new(origin),
             mtu: PathMtu::new(),
             congestion: Congestion::new(start, window),
             timers: Timers::default(),
@@ -208,7 +206,7 @@ impl Path {
     /// How it became known to the peer.
     #[inline(always)]
     pub fn origin(&self) -> Origin {
-        self.origin
+        self.access.origin()
     }
 
     #[inline(always)]
@@ -235,18 +233,19 @@ impl Path {
 
     /// The handshake goes on between other addresses, which are to be confirmed as those of a list are.
     pub fn move_to(&mut self, local: LocalId, remote: SocketAddr) {
-        (self.local, self.remote, self.origin) = (local, remote, Origin::Listed);
+        (self.local, self.remote) = (local, remote);
+        self.access.come_from(Origin::Listed);
     }
 
     /// The handshake runs over this path, or over another one, so that the peer is to learn this one.
     pub fn take_part_in_handshake(&mut self, yes: bool) {
-        self.origin = if yes { Origin::Handshake } else { Origin::AddedByUs };
+        self.access.come_from(if yes { Origin::Handshake } else { Origin::AddedByUs });
         if yes { self.access.become_known() } else { self.access.become_unknown() }
     }
 
     /// The peer took its address away, and only the peer brings it back.
     pub fn leave_to_peer(&mut self) {
-        self.origin = Origin::AddedByPeer;
+        self.access.come_from(Origin::AddedByPeer);
     }
 
     // ---- what happens on it
@@ -290,7 +289,7 @@ impl Path {
 
     /// To be probed by turns (RFC 9260 §5.4).
     pub fn is_listed_unconfirmed(&self) -> bool {
-        self.origin == Origin::Listed
+        self.origin() == Origin::Listed
             && self.state == PathState::Unconfirmed
             && self.access.is_up()
             && !self.access.is_disowned()

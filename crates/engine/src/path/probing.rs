@@ -5,7 +5,7 @@ use super::train::{LENGTH, Train, TrainAnswer};
 use super::{HeartbeatSetting, Path};
 use anabranch_base::{Duration, Instant};
 
-/// Two HEARTBEATs back to back; the smaller round trip is the reference RTT (P1 §2.3).
+/// Two HEARTBEATs back to back; the smaller round trip is the reference RTT (Xu et al. 2014 §2.3).
 #[derive(Clone, Copy, Debug)]
 struct HeartbeatPair {
     nonces: [u64; 2],
@@ -24,11 +24,11 @@ impl HeartbeatPair {
 pub(crate) struct Probing {
     pending: Option<PendingHeartbeat>,
     setting: HeartbeatSetting,
-    /// Seldom needed.
+    /// RareCounters needed.
     earlier: Option<Box<Earlier>>,
-    /// Seldom asked for.
+    /// RareCounters asked for.
     pair: Option<Box<HeartbeatPair>>,
-    /// Seldom asked for.
+    /// RareCounters asked for.
     train: Option<Box<Train>>,
 }
 

@@ -151,7 +151,7 @@ fn listing(list: &[std::net::SocketAddr]) -> Vec<u8> {
 /// host says that it knows nothing of that, and has its address back. A victim with one address takes it as a restart
 /// would.
 #[test]
-fn somebody_camps_on_the_address_of_a_victim() {
+fn an_attacker_camps_on_the_address_of_a_victim() {
     let victim = [source(70), source(71)];
     let mine = anabranch_wire::InitFields { tag: 0x0b5e_55ed, ..fields() };
     // With one address: at once.

@@ -121,7 +121,7 @@ fn one_packet_makes_at_most_one() {
 
 /// Nothing is fetched: a driver that is late, or a socket that is full.
 #[test]
-fn answers_that_nobody_fetches() {
+fn answers_that_are_never_fetched() {
     let (mut s, p) = connected(assoc_config("cmt"));
     let hb = encoded(&Heartbeat::new(&[7; 1_000]));
     let bytes = Bytes::from(p.packet(&[&many(&hb, 64_000)]));

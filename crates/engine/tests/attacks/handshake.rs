@@ -48,7 +48,7 @@ fn a_million_inits() {
 
 /// A driver that is late: what waits is bounded, not what comes.
 #[test]
-fn a_million_inits_and_nobody_sends_the_answers() {
+fn a_million_inits_whose_answers_are_never_sent() {
     let mut s = Server::new(assoc_config("cmt"));
     let bytes = Bytes::from(init(fields(), &all_extensions()));
     let memory = allocations(|| (0..1_000_000).for_each(|n| s.handle(source(n % 100_000), &bytes)));
@@ -259,7 +259,7 @@ fn a_thousand_associations_that_do_nothing() {
     let memory = allocations(|| (1..=1_000).for_each(|n| drop(s.connect(source(n), fields(), &all_extensions()))));
     let each = memory.bytes_current / 1_000;
     println!("1,000 idle associations: {each} bytes each");
-    assert!(s.ids().len() == 1_000 && each < 16_000);
+    assert!(s.ids().len() == 1_000 && each <= 4_400);
 }
 
 #[test]

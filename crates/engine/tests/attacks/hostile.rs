@@ -292,7 +292,7 @@ fn a_flood_gets_bounded_answers() {
 
 /// Shows: 9260/V3, 9260/V6.
 #[test]
-fn packets_for_nobody_get_one_answer_at_most() {
+fn packets_for_no_association_get_one_answer_at_most() {
     let mut s = scene();
     let abort = encoded(&AbortOut { tag_reflected: false, causes: &[] });
     let stale = [9u8, 0, 0, 12, 0, 3, 0, 8, 0, 0, 0, 1];

@@ -160,7 +160,7 @@ fn acknowledgements_kept_and_taken_back() {
 
 /// Filler and what was not agreed on says nothing and changes nothing.
 #[test]
-fn filler_and_marks_nobody_asked_for() {
+fn filler_and_marks_that_were_not_asked_for() {
     let (mut r, id) = accepted();
     r.give(&[&bytes(&Pad { len: 1_000 }), &i_data(0, 1, 0, 0, 10)]);
     assert!(check(&r, id) > 0, "behind the filler");

@@ -165,10 +165,10 @@ fn limits(r: &mut RandomStream, c: &mut AssocConfig) {
     c.extensions.stream_reconfiguration = r.chance(0.3);
     c.extensions.interleaving = r.chance(0.3);
     c.extensions.nr_sack = r.chance(0.3);
-    c.extensions.vouch_for_all = r.chance(0.5);
+    c.extensions.nr_sack_covers_undelivered = r.chance(0.5);
     c.extensions.ecn = r.chance(0.2);
     c.extensions.packet_drop_reports = r.chance(0.2);
-    c.failure.shows_doubt = r.chance(0.5);
+    c.failure.expose_potentially_failed = r.chance(0.5);
 }
 
 fn path(r: &mut RandomStream, rate: Rate) -> (LinkConfig, LinkConfig) {

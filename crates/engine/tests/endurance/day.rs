@@ -48,7 +48,7 @@ struct Day {
     r: RandomStream,
     to_server: Ledger,
     to_client: Ledger,
-    told_abandoned: u64,
+    reported_abandoned: u64,
     tally: Tally,
     /// When each path comes back.
     down_until: [Option<Instant>; 2],
@@ -82,7 +82,7 @@ impl Day {
             r: RandomStream::named(seed, "day"),
             to_server: Ledger::default(),
             to_client: Ledger::default(),
-            told_abandoned: 0,
+            reported_abandoned: 0,
             tally: Tally::default(),
             down_until: [None; 2],
             next_trouble: now,
@@ -154,7 +154,7 @@ impl Day {
         let (mut connected, mut closed) = (false, None);
         for e in self.b.client_events.drain(..).chain(self.b.server_events.drain(..)) {
             match e {
-                Event::Abandoned { messages } => self.told_abandoned += messages,
+                Event::Abandoned { messages } => self.reported_abandoned += messages,
                 Event::PathChanged { reason, .. } => match reason {
                     PathReason::Silent | PathReason::Timeout | PathReason::HeartbeatLost => self.tally.paths_left += 1,
                     PathReason::Answered => self.tally.paths_back += 1,
@@ -373,7 +373,7 @@ fn live(hours: u64) {
         assert!(mean(second) <= mean(first) + GROWTH, "memory grows: {at_rest:?}");
     }
     // What the sender gave up may have arrived all the same, but never the other way round.
-    assert!(a.given_up + b.given_up <= day.told_abandoned);
+    assert!(a.given_up + b.given_up <= day.reported_abandoned);
     assert!(most <= AT_REST && peak <= PEAK, "{at_rest:?} {peak}");
     let t = &day.tally;
     let per_hour = (day.to_server.messages + day.to_client.messages) / hours;

@@ -327,7 +327,7 @@ fn fragments_sent() {
     }
 }
 
-/// A message of N fragments stands behind one that was given up, and is acknowledged fragment by fragment by gap blocks:
+/// A message of N fragments follows one that was given up, and is acknowledged fragment by fragment by gap blocks:
 /// each SACK asks whether FORWARD-TSN may pass it.
 #[test]
 fn fragments_behind_what_was_given_up() {

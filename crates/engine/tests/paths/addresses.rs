@@ -104,7 +104,7 @@ fn the_listed_addresses_and_the_source_are_the_peer() {
 
 /// Shows: 9260/A12.
 #[test]
-fn addresses_that_reach_nobody_or_many_are_not_taken() {
+fn addresses_that_reach_no_host_or_many_are_not_taken() {
     let bad = [ip("0.0.0.0"), ip("255.255.255.255"), ip("224.0.0.1"), ip("239.1.2.3")];
     let (r, id) = connected_to(&assoc_config("sctp"), &bad);
     assert_eq!(paths(&r, id).len(), 1);

@@ -43,7 +43,7 @@ fn a_path_that_answers_again_carries_acknowledgements_again() {
 }
 
 #[test]
-fn acknowledgements_that_nobody_hears_leave_by_the_way_that_the_repetitions_came() {
+fn acknowledgements_that_are_lost_leave_by_the_way_that_the_repetitions_came() {
     for profile in ["live", "thin", "cmt"] {
         let (mut b, mut flow) = forsaken(profile);
         // No HEARTBEAT of the server finds out that path 0 is whole.

@@ -239,7 +239,7 @@ fn nothing_is_asked_before_and_after_its_time() {
 
 /// Shows: ext/G11.
 #[test]
-fn an_address_of_ours_is_told_by_a_path_that_the_peer_knows() {
+fn an_address_of_ours_is_announced_by_a_path_that_the_peer_knows() {
     let own = ours(2);
     for agrees in [true, false] {
         let mut s = Signed::new(&listing(&[peer(2).ip()]));
@@ -328,7 +328,7 @@ fn an_address_that_comes_back_has_to_be_confirmed_again() {
 
 /// A source that is no path does not take the last one away, and one that adds itself has to answer in time.
 #[test]
-fn nobody_is_left_without_an_address_for_good() {
+fn neither_end_is_left_without_an_address_for_good() {
     let mut s = Signed::new(&[]);
     let sent = s.ask(7, &[delete(1, WILDCARD)]);
     assert_eq!(answers(&sent), [(1, Some(cause_code::DELETE_LAST_ADDRESS))]);

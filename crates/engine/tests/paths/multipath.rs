@@ -406,7 +406,7 @@ fn nothing_is_sent_on_an_interface_that_is_down() {
 }
 
 #[test]
-fn the_end_is_told_where_an_interface_is_left() {
+fn the_end_is_reported_where_an_interface_is_left() {
     let mut b = connected("cmt");
     let mut flow = Flow::new(Side::Client, 0, 1_000);
     flow.transfer(&mut b, 10, ms(5_000)).expect("arrives");

@@ -1,4 +1,4 @@
-//! NATs and what stands behind them: ports that are rewritten and change under way, clients that share an address,
+//! NATs and what is behind them: ports that are rewritten and change under way, clients that share an address,
 //! peers that know no address changes or misunderstand them.
 
 use crate::common::raw::{PEER_TAG, PEER_TSN, Raw, chunk, peer};

@@ -256,7 +256,7 @@ fn the_size_changes_in_the_middle_of_a_message() {
 
 /// Over a path that loses one packet in ten the size found is never above what the path carries, and all arrives.
 #[test]
-fn random_loss_misleads_nobody_for_long() {
+fn random_loss_does_not_mislead_for_long() {
     use anabranch_sim::LossConfig;
     for seed in 0..5 {
         let c = config("live", 1_472);

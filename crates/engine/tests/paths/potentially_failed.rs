@@ -222,7 +222,7 @@ fn with_every_path_inactive_the_one_with_fewest_errors_is_tried_and_stays_inacti
 /// Shows: ext/Q10.
 #[test]
 fn users_who_want_no_doubt_see_none() {
-    let mut b = two(&changed(config(0, 2), |c| c.failure.shows_doubt = false));
+    let mut b = two(&changed(config(0, 2), |c| c.failure.expose_potentially_failed = false));
     let mut flow = Flow::new(Side::Client, 0, 1_000);
     flow.stream(&mut b, ms(10), ms(500));
     b.cut(0);

@@ -100,7 +100,7 @@ fn what_held_nothing_is_not_taken_over() {
 }
 
 #[test]
-fn nobody_takes_over_the_only_path() {
+fn no_path_takes_over_the_only_one() {
     for profile in ["live", "cmt", "sctp"] {
         let mut b = Bench::connected(3, &assoc_config(profile), &[(link(6, 30), link(6, 5))]);
         stream(&mut b, ms(1_000));

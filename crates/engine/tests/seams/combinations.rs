@@ -1,10 +1,10 @@
-//! Random combinations of the registered policies, with and without those of P1, at 5 % loss both ways: nothing is
-//! lost, doubled, changed or out of order.
+//! Random combinations of the registered policies, with and without those of Xu et al. 2014, at 5 % loss both ways:
+//! nothing is lost, doubled, changed or out of order.
 //!
 //! `SEAMS_COMBINATIONS` sets how many (default 300), `SEAMS_FIRST` the number of the first.
 
-use super::bench::*;
-use super::p1;
+use super::cmt_cl_fd;
+use super::two_paths::*;
 use anabranch_base::{RandomStream, StreamId};
 use anabranch_engine::{AssocConfig, SendOptions};
 use anabranch_policy::registry::{Hook, ParamInfo, PolicyInfo, Profile, Value, policies as registered};
@@ -79,8 +79,8 @@ struct Outcome {
 fn run(number: u64, profile: &Profile, p1_hooks: u8, r: &mut RandomStream) -> Outcome {
     let mut config = AssocConfig::with(profile.clone(), anabranch_engine::Constants::RFC);
     config.seed = number;
-    let seen = p1::Seen::default();
-    let set = p1::install(profile.build(number).expect("registered"), &seen, true, p1_hooks);
+    let seen = cmt_cl_fd::Seen::default();
+    let set = cmt_cl_fd::install(profile.build(number).expect("registered"), &seen, true, p1_hooks);
     let mut b = bench_with(number, &config, set, &links(r));
     let (mut next, mut reliable) = ([0u32; STREAMS as usize], BTreeSet::new());
     let (mut got, mut newest) = (BTreeSet::new(), BTreeMap::new());
@@ -144,7 +144,7 @@ fn random_combinations_lose_and_double_nothing() {
         let mut r = RandomStream::named(number, "combination");
         let (profile, no) = random_profile(&mut r);
         refused += no;
-        // P1 as a whole in one of four, a part of it in another one.
+        // Xu et al. 2014 as a whole in one of four, a part of it in another one.
         let hooks = [0, 0, 0b1_1111, r.below(32) as u8][r.below(4) as usize];
         let permutes_wrongly = profile.get(Hook::AckCredit) == "cumulative" || profile.get(Hook::LossCount) == "tsn";
         let hooks = if permutes_wrongly { hooks & !0b10 } else { hooks };
@@ -154,8 +154,13 @@ fn random_combinations_lose_and_double_nothing() {
             *used.entry((h, profile.get(h))).or_default() += 1;
         }
         let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run(number, &profile, hooks, &mut r)));
-        let Ok(o) = done else { panic!("combination {number}, P1 {hooks:#b}:\n  {}", describe(&profile)) };
-        assert_eq!(o.refused_decisions, 0, "combination {number}, P1 {hooks:#b}:\n  {}", describe(&profile));
+        let Ok(o) = done else { panic!("combination {number}, Xu et al. 2014 {hooks:#b}:\n  {}", describe(&profile)) };
+        assert_eq!(
+            o.refused_decisions,
+            0,
+            "combination {number}, Xu et al. 2014 {hooks:#b}:\n  {}",
+            describe(&profile)
+        );
         abandoned += o.abandoned;
         again += o.retransmissions;
         longest = longest.max(o.seconds);

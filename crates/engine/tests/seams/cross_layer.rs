@@ -1,7 +1,7 @@
 //! The registered policies of Xu et al. 2014, driven by the engine; a path that an estimator leaves out, and pairs of
 //! HEARTBEATs that are lost.
 
-use super::bench::*;
+use super::two_paths::*;
 use anabranch_base::{Duration, Instant, PathId, PathSet};
 use anabranch_engine::LocalId;
 use anabranch_policy::path_quality::{Board, Notice, PathQuality};

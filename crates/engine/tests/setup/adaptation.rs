@@ -5,7 +5,7 @@ use anabranch_engine::Event;
 
 /// Each side hears what the other said, and nothing where nothing was said (RFC 5061 §4.2.6).
 #[test]
-fn adaptation_layers_are_told_once_the_association_is_up() {
+fn adaptation_layers_are_reported_once_the_association_is_up() {
     for (ours, theirs) in [(Some(7), Some(9)), (Some(7), None), (None, Some(0)), (None, None)] {
         let with = |adaptation| changed(assoc_config("sctp"), |c| c.extensions.adaptation = adaptation);
         let b = Bench::connected_pair(3, &with(ours), &with(theirs), &[(link(10, 20), link(10, 20))]);

@@ -36,7 +36,7 @@ impl Both {
     fn key(&self, shared: &[u8]) -> Vec<u8> {
         association_key(shared, &self.ours, &self.theirs)
     }
-    /// Is this packet's AUTH right, and what stands behind it?
+    /// Is this packet's AUTH right, and what follows it?
     fn behind_auth(&self, sent: &Sent, id: u16, shared: &[u8]) -> Vec<u8> {
         let p = sent.packet();
         let auth = p.chunks().flatten().find(|c| c.kind == kind::AUTH).expect("an AUTH");

@@ -206,7 +206,7 @@ fn data_beside_the_cookie_is_acknowledged_at_once() {
 
 /// Shows: 9260/A30.
 #[test]
-fn a_cookie_ack_that_nobody_waits_for_is_dropped() {
+fn a_cookie_ack_without_a_cookie_echo_is_dropped() {
     let ack = chunk(kind::COOKIE_ACK, 0, &[]);
     // COOKIE-WAIT: the peer's tag is not known, and ours is guessed right.
     let config = assoc_config("sctp");

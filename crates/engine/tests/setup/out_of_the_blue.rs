@@ -32,7 +32,7 @@ fn answers(chunks: &[&[u8]]) -> Vec<(u8, u32, bool)> {
 
 /// Shows: 9260/V3.
 #[test]
-fn what_belongs_to_nobody_is_answered_as_section_8_4_says() {
+fn what_is_out_of_the_blue_is_answered_as_section_8_4_says() {
     let one = data(Tsn(7), 0, b"x");
     let heartbeat = bytes(&anabranch_wire::Heartbeat::new(&[1; 20]));
     let nothing: &[(u8, u32, bool)] = &[];

@@ -265,7 +265,7 @@ fn gap_blocks_are_offsets_from_the_cumulative_tsn_in_order_and_apart() {
 
 /// Shows: 9260/P14.
 #[test]
-fn with_more_gaps_than_fit_the_lowest_are_told() {
+fn with_more_gaps_than_fit_the_lowest_are_reported() {
     let mut r = Raw::accepted();
     for n in 0..1_000u32 {
         r.give(&[&data(PEER_TSN.plus(2 * n), 2 * n as u16, b"x")]);

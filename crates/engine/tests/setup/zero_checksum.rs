@@ -127,7 +127,7 @@ fn an_asconf_is_summed() {
 
 /// Shows: ext/Z6.
 #[test]
-fn zero_is_taken_by_who_announced_it_and_by_nobody_else() {
+fn zero_is_taken_only_by_who_announced_it() {
     for (ours, taken) in [(Some(DTLS), true), (None, false)] {
         // Whatever the peer announced.
         for theirs in [vec![], announces(DTLS)] {

@@ -42,7 +42,7 @@ fn data_tsn(sent: &Sent) -> anabranch_base::Tsn {
 
 /// RFC 9260 §8.1 leaves open whether the peer gets an ABORT.
 #[test]
-fn a_peer_that_is_given_up_may_be_told() {
+fn a_peer_that_is_given_up_may_get_an_abort() {
     for aborts in [false, true] {
         let few = |c: &mut AssocConfig| {
             c.failure.max_association_retrans = 2;
@@ -60,7 +60,8 @@ fn a_peer_that_is_given_up_may_be_told() {
 #[test]
 fn an_init_ack_may_name_what_was_not_asked_for() {
     for unasked in [false, true] {
-        let mut r = Raw::with(&config(|c| c.compatibility.announce_unasked = unasked), |e| e.accept = true);
+        let mut r =
+            Raw::with(&config(|c| c.compatibility.advertise_unrequested_extensions = unasked), |e| e.accept = true);
         r.give_tagged(0, &[&init(init_fields(7), &[])]);
         let (_, params) = init_of(&r.take_one());
         let kinds: Vec<u16> = Params::new(&params).iter_raw().flatten().map(|p| p.kind).collect();
@@ -71,7 +72,7 @@ fn an_init_ack_may_name_what_was_not_asked_for() {
 
 /// RFC 9260 §3.3.2.1.5.
 #[test]
-fn address_types_are_told_in_init_only() {
+fn address_types_are_in_init_only() {
     let mut r = Raw::new();
     r.connect(&config(|c| c.addresses.types = vec![6, 5]));
     let (_, params) = init_of(&r.take_one());
@@ -84,7 +85,7 @@ fn address_types_are_told_in_init_only() {
 
 /// RFC 9260 §3.3.3: an INIT ACK without a tag is answered under our own one, and says why.
 #[test]
-fn an_init_ack_without_a_tag_is_told_why() {
+fn an_init_ack_without_a_tag_learns_why() {
     let (mut r, id, ours) = waiting();
     r.answer_init(&ours, InitFields { tag: 0, ..init_fields(0) }, b"cookie", &[]);
     let sent = r.take_one();

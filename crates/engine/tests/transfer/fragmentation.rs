@@ -47,7 +47,7 @@ fn a_message_larger_than_the_buffer_comes_in_parts() {
 
 /// Shows: 9260/D16.
 #[test]
-fn nobody_reads_and_nothing_is_lost_or_grows() {
+fn a_user_that_does_not_read_loses_nothing_and_nothing_grows() {
     let mut b = Bench::connected(21, &config(), &[(link(10, 20), link(10, 20))]);
     b.strict = true;
     b.auto_read = false;

@@ -90,7 +90,7 @@ fn it_is_used_throughout_when_both_announced_it_and_never_else() {
 ///
 /// Shows: ext/L9, ext/L10.
 #[test]
-fn what_arrived_is_told_for_good_and_stays_told() {
+fn what_arrived_is_reported_for_good_and_stays_so() {
     let (mut r, _) = accepted(&config(), &offer());
     let mut reported = vec![];
     for n in [0, 2, 3, 5, 7, 5] {
@@ -230,8 +230,8 @@ fn newest(r: &mut Raw) -> Option<(u32, Blocks, Blocks)> {
 ///
 /// Shows: ext/L9.
 #[test]
-fn only_what_can_be_delivered_is_told_for_good_where_that_is_wanted() {
-    let c = changed(config(), |c| c.extensions.vouch_for_all = false);
+fn only_what_can_be_delivered_is_reported_for_good_where_that_is_wanted() {
+    let c = changed(config(), |c| c.extensions.nr_sack_covers_undelivered = false);
     let (mut r, id) = accepted(&c, &offer());
     let (begin, end) = (DataFlags { end: false, ..UNORDERED }, DataFlags { begin: false, ..UNORDERED });
     let steps: [Step<'_>; 9] = [
@@ -256,7 +256,7 @@ fn only_what_can_be_delivered_is_told_for_good_where_that_is_wanted() {
 #[test]
 fn the_same_for_messages_that_interleave() {
     let c = changed(config(), |c| {
-        c.extensions.vouch_for_all = false;
+        c.extensions.nr_sack_covers_undelivered = false;
         c.extensions.interleaving = true;
     });
     let theirs = bytes(&Parameter::SupportedExtensions(&[kind::NR_SACK, kind::I_DATA]));

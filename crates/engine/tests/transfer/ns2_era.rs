@@ -262,7 +262,7 @@ fn what_left_while_the_window_was_closed() {
 }
 
 #[test]
-fn nobody_is_told_that_the_window_opened() {
+fn the_peer_does_not_learn_that_the_window_opened() {
     for on in [false, true] {
         let mut c = config("window_updates", !on);
         c.limits.receive_buffer = 10_000;

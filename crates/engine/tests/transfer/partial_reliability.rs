@@ -249,7 +249,7 @@ fn forward_tsn_names_each_ordered_stream_once_and_no_unordered_one() {
 
 /// Shows: ext/F10.
 #[test]
-fn losses_are_congestion_although_nobody_wants_the_data_any_more() {
+fn losses_are_congestion_although_the_data_are_given_up() {
     let mut b = bench(&one());
     let mut flow = Flow::new(Side::Client, 5, 1_000);
     flow.transfer(&mut b, 400, ms(20_000)).expect("arrives");

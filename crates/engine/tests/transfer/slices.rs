@@ -352,6 +352,6 @@ fn packets_are_carried_without_allocations() {
     let used = allocation_counter::measure(|| carry(&mut w, 1_000));
     assert_eq!(messages, 2_000);
     assert!(packets >= 3_000, "{packets}");
-    // Seldom a list grows or a timer is kept elsewhere in its tree.
+    // RareCounters a list grows or a timer is kept elsewhere in its tree.
     assert!(used.count_total < 20, "{} allocations", used.count_total);
 }

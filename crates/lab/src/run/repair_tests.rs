@@ -62,7 +62,7 @@ fn delays_of_repairs_are_those_of_messages_that_were_lost() {
 }
 
 #[test]
-fn a_queue_that_overflows_is_told_from_a_link_that_loses() {
+fn a_queue_that_overflows_is_distinguished_from_a_link_that_loses() {
     let metrics = ["causes-right", "lost-queue-as-congestion", "lost-radio-as-congestion"];
     let text = THIN
         .replace("rate = \"10mbit\"", "rate = \"2mbit\"")

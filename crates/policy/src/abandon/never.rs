@@ -29,12 +29,12 @@ impl Abandon for Never {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Scene, ms};
+    use crate::testing::{Scene, built, ms};
 
     #[test]
     fn not_even_late() {
         let mut s = Scene::new(1, 1);
         s.chunks[0].deadline = Some(s.now - ms(1));
-        assert_eq!(Never.give_up(&s.cx(), &s.chunks[0]), None);
+        assert_eq!(built(&POLICY, "", 0).give_up(&s.cx(), &s.chunks[0]), None);
     }
 }

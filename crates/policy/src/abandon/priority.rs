@@ -35,14 +35,14 @@ impl Abandon for Priority {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Scene, ms};
+    use crate::testing::{Scene, built, ms};
 
     #[test]
     fn only_for_room() {
         let mut s = Scene::new(1, 1);
         (s.chunks[0].deadline, s.chunks[0].max_retransmissions) = (Some(s.now - ms(1)), Some(0));
         s.chunks[0].transmissions = 9;
-        assert_eq!(Priority.give_up(&s.cx(), &s.chunks[0]), None);
-        assert!(Priority.makes_room());
+        assert_eq!(built(&POLICY, "", 0).give_up(&s.cx(), &s.chunks[0]), None);
+        assert!(built(&POLICY, "", 0).makes_room());
     }
 }

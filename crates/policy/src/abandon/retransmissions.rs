@@ -30,14 +30,14 @@ impl Abandon for Retransmissions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::Scene;
+    use crate::testing::{Scene, built};
 
     #[test]
     fn so_often_and_not_once_more() {
         let mut s = Scene::new(1, 1);
         let mut after = |sent, most| {
             (s.chunks[0].transmissions, s.chunks[0].max_retransmissions) = (sent, most);
-            Retransmissions.give_up(&s.cx(), &s.chunks[0]).is_some()
+            built(&POLICY, "", 0).give_up(&s.cx(), &s.chunks[0]).is_some()
         };
         assert_eq!([after(0, Some(0)), after(1, Some(0))], [false, true]);
         assert_eq!([after(2, Some(2)), after(3, Some(2))], [false, true]);

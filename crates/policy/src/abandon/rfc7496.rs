@@ -37,19 +37,19 @@ impl Abandon for Rfc7496 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Scene, ms};
+    use crate::testing::{Scene, built, ms};
 
     #[test]
     fn as_the_message_says() {
         let mut s = Scene::new(1, 1);
         s.chunks[0].transmissions = 2;
-        assert_eq!(Rfc7496.give_up(&s.cx(), &s.chunks[0]), None, "it says nothing");
+        assert_eq!(built(&POLICY, "", 0).give_up(&s.cx(), &s.chunks[0]), None, "it says nothing");
         s.chunks[0].max_retransmissions = Some(1);
-        assert_eq!(Rfc7496.give_up(&s.cx(), &s.chunks[0]), Some(Reason::Retransmissions));
+        assert_eq!(built(&POLICY, "", 0).give_up(&s.cx(), &s.chunks[0]), Some(Reason::Retransmissions));
         s.chunks[0].max_retransmissions = None;
         s.chunks[0].deadline = Some(s.now);
-        assert_eq!(Rfc7496.give_up(&s.cx(), &s.chunks[0]), None);
+        assert_eq!(built(&POLICY, "", 0).give_up(&s.cx(), &s.chunks[0]), None);
         s.chunks[0].deadline = Some(s.now - ms(1));
-        assert_eq!(Rfc7496.give_up(&s.cx(), &s.chunks[0]), Some(Reason::Lifetime));
+        assert_eq!(built(&POLICY, "", 0).give_up(&s.cx(), &s.chunks[0]), Some(Reason::Lifetime));
     }
 }

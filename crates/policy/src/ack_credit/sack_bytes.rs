@@ -29,11 +29,11 @@ impl AckCredit for SackBytes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Scene, acked};
+    use crate::testing::{Scene, acked, built};
 
     #[test]
     fn unconditional() {
         let s = Scene::new(1, 0);
-        assert_eq!(SackBytes.credit(&s.cx(), &acked(500, false, false)), 500);
+        assert_eq!(built(&POLICY, "", 0).credit(&s.cx(), &acked(500, false, false)), 500);
     }
 }

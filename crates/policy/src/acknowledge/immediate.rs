@@ -29,10 +29,10 @@ impl Acknowledge for Immediate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::received;
+    use crate::testing::{built, received};
 
     #[test]
     fn the_first_packet_already() {
-        assert_eq!(Immediate.decide(&received(1)), AckWhen::Now);
+        assert_eq!(built(&POLICY, "", 0).decide(&received(1)), AckWhen::Now);
     }
 }

@@ -29,11 +29,12 @@ impl Buffer for BothSplit {
 mod tests {
     use super::*;
     use crate::buffer::share;
+    use crate::testing::built;
 
     #[test]
     fn whichever_is_smaller() {
-        assert!(BothSplit.allows(&share(9_000, 15_000, 5_000)));
-        assert!(!BothSplit.allows(&share(9_001, 15_000, 1_000_000)));
-        assert!(!BothSplit.allows(&share(5_000, 5_000, 5_000)));
+        assert!(built(&POLICY, "", 0).allows(&share(9_000, 15_000, 5_000)));
+        assert!(!built(&POLICY, "", 0).allows(&share(9_001, 15_000, 1_000_000)));
+        assert!(!built(&POLICY, "", 0).allows(&share(5_000, 5_000, 5_000)));
     }
 }

@@ -30,10 +30,11 @@ impl Buffer for ReceiverSplit {
 mod tests {
     use super::*;
     use crate::buffer::share;
+    use crate::testing::built;
 
     #[test]
     fn half_of_what_the_peer_holds() {
-        assert!(ReceiverSplit.allows(&share(9_000, 15_000, 5_000)));
-        assert!(!ReceiverSplit.allows(&share(9_001, 15_000, 5_000)));
+        assert!(built(&POLICY, "", 0).allows(&share(9_000, 15_000, 5_000)));
+        assert!(!built(&POLICY, "", 0).allows(&share(9_001, 15_000, 5_000)));
     }
 }

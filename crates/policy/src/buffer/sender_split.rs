@@ -30,10 +30,11 @@ impl Buffer for SenderSplit {
 mod tests {
     use super::*;
     use crate::buffer::share;
+    use crate::testing::built;
 
     #[test]
     fn half_of_the_send_buffer() {
-        assert!(SenderSplit.allows(&share(9_000, 9_000, 0)));
-        assert!(!SenderSplit.allows(&share(9_001, 9_001, 1_000_000)));
+        assert!(built(&POLICY, "", 0).allows(&share(9_000, 9_000, 0)));
+        assert!(!built(&POLICY, "", 0).allows(&share(9_001, 9_001, 1_000_000)));
     }
 }

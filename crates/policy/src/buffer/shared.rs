@@ -33,9 +33,10 @@ impl Buffer for Shared {
 mod tests {
     use super::*;
     use crate::buffer::share;
+    use crate::testing::built;
 
     #[test]
     fn everything_fits() {
-        assert!(Shared.allows(&share(20_000, 20_000, 0)));
+        assert!(built(&POLICY, "", 0).allows(&share(20_000, 20_000, 0)));
     }
 }

@@ -62,7 +62,7 @@ impl Coupling for Lia {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::Scene;
+    use crate::testing::{Scene, built};
     use anabranch_base::PathId;
 
     fn scene(windows: &[(u64, u64)]) -> Scene {
@@ -74,7 +74,9 @@ mod tests {
         s
     }
     fn scale(s: &Scene, path: u8) -> u32 {
-        Lia.scale(&s.cx(), &Growth { path: PathId(path), acked: 1_000, grow: 1_000, fully_used: true }).0
+        built(&POLICY, "", 0)
+            .scale(&s.cx(), &Growth { path: PathId(path), acked: 1_000, grow: 1_000, fully_used: true })
+            .0
     }
 
     #[test]

@@ -30,14 +30,14 @@ impl Coupling for Uncoupled {
 mod tests {
     use super::*;
     use crate::coupling::Growth;
-    use crate::testing::Scene;
+    use crate::testing::{Scene, built};
     use anabranch_base::{PathId, Ppm};
 
     #[test]
     fn grants_all() {
         let s = Scene::new(2, 0);
         let g = Growth { path: PathId(1), acked: 9, grow: 9, fully_used: true };
-        assert_eq!(Uncoupled.scale(&s.cx(), &g), Ppm::ONE);
-        assert_eq!(Uncoupled.aggregate_window(), None);
+        assert_eq!(built(&POLICY, "", 0).scale(&s.cx(), &g), Ppm::ONE);
+        assert_eq!(built(&POLICY, "", 0).aggregate_window(), None);
     }
 }

@@ -33,11 +33,11 @@ impl LossCause for AlwaysCongestion {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Scene, loss};
+    use crate::testing::{Scene, built, loss};
 
     #[test]
     fn is_what_it_says() {
         let s = Scene::new(1, 0);
-        assert_eq!(AlwaysCongestion.classify(&s.cx(), &loss(0)), Cause::Congestion);
+        assert_eq!(built(&POLICY, "", 0).classify(&s.cx(), &loss(0)), Cause::Congestion);
     }
 }

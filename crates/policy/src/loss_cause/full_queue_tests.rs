@@ -68,7 +68,7 @@ fn right(l: Link) -> [f64; 2] {
 }
 
 #[test]
-fn nine_of_ten_are_told_right_over_rates_round_trips_and_queues() {
+fn nine_of_ten_are_labelled_right_over_rates_round_trips_and_queues() {
     for base in [10.0, 60.0, 300.0] {
         for packet in [0.12, 1.2, 30.0] {
             for holds in [24, 60, 250] {

@@ -8,7 +8,7 @@
 //! Parameters: `guard`.
 
 use super::{Cause, LossCause, LossEvent, LossKind};
-use crate::asks::Counter;
+use crate::asks::{Asks, Counter};
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
 use crate::view::{AssocView, PathView};
 use anabranch_base::Duration;
@@ -41,6 +41,9 @@ impl ResidualCapacity {
 }
 
 impl LossCause for ResidualCapacity {
+    fn asks(&self) -> Asks {
+        Asks::NOTHING
+    }
     fn counters(&self) -> &[Counter] {
         &self.counters
     }

@@ -34,7 +34,7 @@ impl LossCount for PerPath {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Scene, copy, sack};
+    use crate::testing::{Scene, built, copy, sack};
     use anabranch_base::Tsn;
 
     #[test]
@@ -43,10 +43,10 @@ mod tests {
         let newest = [Some(9), None];
         let mut seen = sack(Some(Tsn(90)));
         seen.newest_seq = &newest;
-        assert_eq!(PerPath.reports(&s.cx(), &seen, &copy(44, 0, 8)), 1);
-        assert_eq!(PerPath.reports(&s.cx(), &seen, &copy(44, 0, 9)), 0);
-        assert_eq!(PerPath.reports(&s.cx(), &seen, &copy(44, 1, 3)), 0, "nothing heard of its path");
-        assert_eq!(PerPath.reports(&s.cx(), &seen, &copy(44, 7, 3)), 0, "unknown path");
+        assert_eq!(built(&POLICY, "", 0).reports(&s.cx(), &seen, &copy(44, 0, 8)), 1);
+        assert_eq!(built(&POLICY, "", 0).reports(&s.cx(), &seen, &copy(44, 0, 9)), 0);
+        assert_eq!(built(&POLICY, "", 0).reports(&s.cx(), &seen, &copy(44, 1, 3)), 0, "nothing heard of its path");
+        assert_eq!(built(&POLICY, "", 0).reports(&s.cx(), &seen, &copy(44, 7, 3)), 0, "unknown path");
     }
 
     #[test]
@@ -56,7 +56,7 @@ mod tests {
         let mut seen = sack(Some(Tsn(45)));
         seen.newest_seq = &newest;
         // 49 left before 45: it is missing although its TSN is higher. 44 left after it.
-        assert_eq!(PerPath.reports(&s.cx(), &seen, &copy(49, 1, 1)), 1);
-        assert_eq!(PerPath.reports(&s.cx(), &seen, &copy(44, 1, 6)), 0);
+        assert_eq!(built(&POLICY, "", 0).reports(&s.cx(), &seen, &copy(49, 1, 1)), 1);
+        assert_eq!(built(&POLICY, "", 0).reports(&s.cx(), &seen, &copy(44, 1, 6)), 0);
     }
 }

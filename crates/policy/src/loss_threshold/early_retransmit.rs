@@ -39,7 +39,7 @@ impl LossThreshold for EarlyRetransmit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Scene, copy, sack};
+    use crate::testing::{Scene, built, copy, sack};
 
     fn judge(s: &Scene, flight: u32, misses: u8) -> Verdict {
         let flight = [flight];
@@ -47,7 +47,7 @@ mod tests {
         seen.flight_before = &flight;
         let mut c = copy(44, 0, 4);
         c.misses = misses;
-        EarlyRetransmit.judge(&s.cx(), &seen, &c)
+        built(&POLICY, "", 0).judge(&s.cx(), &seen, &c)
     }
 
     #[test]

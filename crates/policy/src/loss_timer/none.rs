@@ -29,11 +29,11 @@ impl LossTimer for NoTimer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::Scene;
+    use crate::testing::{Scene, built};
 
     #[test]
     fn never_fires() {
         let s = Scene::new(1, 0);
-        assert_eq!(NoTimer.deadline(&s.cx(), &s.paths[0]), None);
+        assert_eq!(built(&POLICY, "", 0).deadline(&s.cx(), &s.paths[0]), None);
     }
 }

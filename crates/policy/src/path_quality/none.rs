@@ -27,9 +27,10 @@ impl PathQuality for NoQuality {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::built;
 
     #[test]
     fn asks_for_no_clock() {
-        assert_eq!(NoQuality.wakeup(), None);
+        assert_eq!(built(&POLICY, "", 0).wakeup(), None);
     }
 }

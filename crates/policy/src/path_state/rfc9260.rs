@@ -41,25 +41,25 @@ impl PathStatePolicy for Rfc9260 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Scene, ms};
+    use crate::testing::{Scene, built, ms};
 
     #[test]
     fn inactive_above_the_limit() {
         let mut s = Scene::new(1, 0);
         s.paths[0].errors = 5;
-        assert_eq!(Rfc9260.after_timeout(&s.paths[0], 5), PathState::Active);
+        assert_eq!(built(&POLICY, "", 0).after_timeout(&s.paths[0], 5), PathState::Active);
         s.paths[0].errors = 6;
-        assert_eq!(Rfc9260.after_timeout(&s.paths[0], 5), PathState::Inactive);
+        assert_eq!(built(&POLICY, "", 0).after_timeout(&s.paths[0], 5), PathState::Inactive);
         s.paths[0].state = PathState::Unconfirmed;
         s.paths[0].errors = 1;
-        assert_eq!(Rfc9260.after_timeout(&s.paths[0], 5), PathState::Unconfirmed);
+        assert_eq!(built(&POLICY, "", 0).after_timeout(&s.paths[0], 5), PathState::Unconfirmed);
     }
 
     #[test]
     fn heartbeat_intervals() {
         let mut s = Scene::new(1, 0);
-        assert_eq!(Rfc9260.heartbeat(&s.paths[0], ms(1_000), ms(30_000)), Some(ms(31_000)));
+        assert_eq!(built(&POLICY, "", 0).heartbeat(&s.paths[0], ms(1_000), ms(30_000)), Some(ms(31_000)));
         s.paths[0].state = PathState::Unconfirmed;
-        assert_eq!(Rfc9260.heartbeat(&s.paths[0], ms(1_000), ms(30_000)), Some(ms(1_000)));
+        assert_eq!(built(&POLICY, "", 0).heartbeat(&s.paths[0], ms(1_000), ms(30_000)), Some(ms(1_000)));
     }
 }

@@ -38,12 +38,12 @@ impl Redundancy for NoCopies {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::Scene;
+    use crate::testing::{Scene, built};
 
     #[test]
     fn is_off() {
         let s = Scene::new(1, 1);
-        assert_eq!(NoCopies.asks(), Asks::NOTHING);
-        assert_eq!(NoCopies.extra(&s.cx(), &s.paths[0], &mut s.chunks.iter().copied()), None);
+        assert_eq!(built(&POLICY, "", 0).asks(), Asks::NOTHING);
+        assert_eq!(built(&POLICY, "", 0).extra(&s.cx(), &s.paths[0], &mut s.chunks.iter().copied()), None);
     }
 }

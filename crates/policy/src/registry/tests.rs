@@ -59,10 +59,10 @@ fn every_declared_parameter_is_read_and_nothing_else() {
 }
 
 /// The engine leaves out the questions that a policy has no use for, and asks all others: what a policy answers itself
-/// it must want to be asked, and nothing else.
+/// it must want to be asked, and nothing else. (What `redundancy=erasure` asks depends on its parameters, see there.)
 #[test]
 fn policies_want_to_be_asked_what_they_answer() {
-    let table: [(Hook, Asks, &[&str]); 9] = [
+    let table: [(Hook, Asks, &[&str]); 13] = [
         (Hook::PathScheduler, Asks::LOOK_AHEAD, &["look_ahead"]),
         (Hook::PathScheduler, Asks::OUTCOMES, &["settle", "observe"]),
         (Hook::PathScheduler, Asks::BOUND, &["direction", "bound_bytes"]),
@@ -72,6 +72,10 @@ fn policies_want_to_be_asked_what_they_answer() {
         (Hook::PathState, Asks::SUSPECT, &["suspect_at"]),
         (Hook::PathQuality, Asks::QUALITY, &["observe", "tick", "wakeup", "send_rate"]),
         (Hook::StreamScheduler, Asks::PACKETS, &["packet", "goes_on"]),
+        (Hook::Recovery, Asks::REPAIRED, &["bursts"]),
+        (Hook::Redundancy, Asks::WHOLE_PACKETS, &["packet"]),
+        (Hook::LossCause, Asks::SAMPLES, &["sample"]),
+        (Hook::Repair, Asks::DAMAGED, &["damaged", "corrected"]),
     ];
     for (info, _, asks) in trials() {
         let text = fs::read_to_string(sources().join(info.hook.name()).join(format!("{}.rs", info.name))).unwrap();
@@ -251,7 +255,7 @@ fn equal_seeds_build_equal_policies() {
             let r = crate::retransmission::Retransmit {
                 chunk: &s.chunks[0],
                 candidates,
-                free_pass: false,
+                may_exceed_cwnd_once: false,
                 passes: anabranch_base::PathSet::EMPTY,
             };
             set.retransmission.target(&s.cx(), &r)

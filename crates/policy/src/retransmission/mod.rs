@@ -31,7 +31,7 @@ pub struct Retransmit<'a> {
     /// Paths the engine offers: active ones, or the remaining ones after a full answer.
     pub candidates: PathSet,
     /// One packet may ignore the window now (RFC 9260 §7.2.4 step 3, §6.3.3 E3).
-    pub free_pass: bool,
+    pub may_exceed_cwnd_once: bool,
     /// Paths that lost something and have not used the packet that may ignore their window, where only that path may
     /// use it (ns-2.35's rule).
     pub passes: PathSet,

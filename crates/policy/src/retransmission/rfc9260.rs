@@ -61,7 +61,12 @@ mod tests {
         let candidates = s.cx().active().map(|p| p.id).collect();
         built(&POLICY, "", 0).target(
             &s.cx(),
-            &Retransmit { chunk: &s.chunks[0], candidates, free_pass: false, passes: anabranch_base::PathSet::EMPTY },
+            &Retransmit {
+                chunk: &s.chunks[0],
+                candidates,
+                may_exceed_cwnd_once: false,
+                passes: anabranch_base::PathSet::EMPTY,
+            },
         )
     }
     fn lost_on(path: u8, timed_out: bool) -> Scene {
@@ -83,7 +88,7 @@ mod tests {
         let r = Retransmit {
             chunk: &s.chunks[0],
             candidates: s.cx().active().map(|p| p.id).collect(),
-            free_pass: false,
+            may_exceed_cwnd_once: false,
             passes: anabranch_base::PathSet::EMPTY,
         };
         assert_eq!(built(&POLICY, "reports_move=1", 0).target(&s.cx(), &r), Target::On(PathId(2)));

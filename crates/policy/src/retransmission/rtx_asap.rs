@@ -38,7 +38,7 @@ impl RetransmissionPolicy for RtxAsap {
         }
         let room = |p: &anabranch_base::PathId| cx.path(*p).is_some_and(|v| v.has_room());
         let open: PathSet = r.candidates.iter().filter(|p| room(p) || r.passes.has(*p)).collect();
-        let set = if open.is_empty() && r.free_pass { r.candidates } else { open };
+        let set = if open.is_empty() && r.may_exceed_cwnd_once { r.candidates } else { open };
         draw(set, &mut self.random).map_or(Target::Wait, Target::On)
     }
 }
@@ -59,7 +59,7 @@ mod tests {
             let r = Retransmit {
                 chunk: &s.chunks[0],
                 candidates: PathSet::first(4),
-                free_pass: false,
+                may_exceed_cwnd_once: false,
                 passes: PathSet::EMPTY,
             };
             if let Target::On(PathId(i)) = p.target(&s.cx(), &r) {
@@ -79,7 +79,8 @@ mod tests {
         let mut seen = [0; 3];
         for _ in 0..2_000 {
             let passes = PathSet::only(PathId(0));
-            let r = Retransmit { chunk: &s.chunks[0], candidates: PathSet::first(3), free_pass: true, passes };
+            let r =
+                Retransmit { chunk: &s.chunks[0], candidates: PathSet::first(3), may_exceed_cwnd_once: true, passes };
             if let Target::On(PathId(i)) = p.target(&s.cx(), &r) {
                 seen[usize::from(i)] += 1;
             }
@@ -92,10 +93,15 @@ mod tests {
         let mut s = Scene::new(2, 1);
         (0..2).for_each(|i| s.close(i));
         let mut p = built(&POLICY, "", 1);
-        let mut ask = |free_pass| {
+        let mut ask = |may_exceed_cwnd_once| {
             p.target(
                 &s.cx(),
-                &Retransmit { chunk: &s.chunks[0], candidates: PathSet::first(2), free_pass, passes: PathSet::EMPTY },
+                &Retransmit {
+                    chunk: &s.chunks[0],
+                    candidates: PathSet::first(2),
+                    may_exceed_cwnd_once,
+                    passes: PathSet::EMPTY,
+                },
             )
         };
         assert_eq!(ask(false), Target::Wait);

@@ -151,8 +151,10 @@ mod tests {
     }
     fn ask(s: &Scene, global: bool, seed: u64) -> Target {
         let candidates = s.cx().active().map(|p| p.id).collect();
-        policy(global, seed)
-            .target(&s.cx(), &Retransmit { chunk: &s.chunks[0], candidates, free_pass: false, passes: PathSet::EMPTY })
+        policy(global, seed).target(
+            &s.cx(),
+            &Retransmit { chunk: &s.chunks[0], candidates, may_exceed_cwnd_once: false, passes: PathSet::EMPTY },
+        )
     }
     fn picks(s: &Scene, global: bool) -> Vec<u8> {
         let mut all: Vec<u8> = (0..60)
@@ -189,7 +191,12 @@ mod tests {
             for _ in 0..3 {
                 p.target(
                     &s.cx(),
-                    &Retransmit { chunk: &s.chunks[0], candidates, free_pass: false, passes: PathSet::EMPTY },
+                    &Retransmit {
+                        chunk: &s.chunks[0],
+                        candidates,
+                        may_exceed_cwnd_once: false,
+                        passes: PathSet::EMPTY,
+                    },
                 );
                 assert_eq!(counts(&*p), before, "the path is full");
             }
@@ -255,7 +262,7 @@ mod tests {
         let r = Retransmit {
             chunk: &s.chunks[0],
             candidates: PathSet::only(PathId(1)),
-            free_pass: false,
+            may_exceed_cwnd_once: false,
             passes: PathSet::EMPTY,
         };
         assert_eq!(p.target(&s.cx(), &r), Target::On(PathId(1)));

@@ -46,7 +46,7 @@ mod tests {
     use anabranch_base::{PathId, Rate};
 
     fn ask(s: &Scene, candidates: PathSet) -> Target {
-        let r = Retransmit { chunk: &s.chunks[0], candidates, free_pass: false, passes: PathSet::EMPTY };
+        let r = Retransmit { chunk: &s.chunks[0], candidates, may_exceed_cwnd_once: false, passes: PathSet::EMPTY };
         built(&POLICY, "", 1).target(&s.cx(), &r)
     }
 

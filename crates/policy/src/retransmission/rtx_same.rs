@@ -32,7 +32,7 @@ impl RetransmissionPolicy for RtxSame {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::Scene;
+    use crate::testing::{Scene, built};
     use anabranch_base::{PathId, PathSet};
 
     #[test]
@@ -41,9 +41,9 @@ mod tests {
         s.chunks[0].last_path = Some(PathId(1));
         let ask = |candidates: &[u8]| {
             let candidates: PathSet = candidates.iter().map(|&i| PathId(i)).collect();
-            RtxSame.target(
+            built(&POLICY, "", 0).target(
                 &s.cx(),
-                &Retransmit { chunk: &s.chunks[0], candidates, free_pass: false, passes: PathSet::EMPTY },
+                &Retransmit { chunk: &s.chunks[0], candidates, may_exceed_cwnd_once: false, passes: PathSet::EMPTY },
             )
         };
         assert_eq!(ask(&[0, 1, 2]), Target::On(PathId(1)));

@@ -32,12 +32,12 @@ impl RetransmissionOrder for BundleOutstanding {
 mod tests {
     use super::super::Rank;
     use super::*;
-    use crate::testing::Scene;
+    use crate::testing::{Scene, built};
 
     #[test]
     fn bundles_in_tsn_order() {
         let s = Scene::new(1, 3);
-        assert!(s.chunks.iter().all(|c| BundleOutstanding.rank(&s.cx(), c) == Rank::default()));
-        assert!(BundleOutstanding.bundles_outstanding(&s.paths[0]));
+        assert!(s.chunks.iter().all(|c| built(&POLICY, "", 0).rank(&s.cx(), c) == Rank::default()));
+        assert!(built(&POLICY, "", 0).bundles_outstanding(&s.paths[0]));
     }
 }

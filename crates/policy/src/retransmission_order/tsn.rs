@@ -26,12 +26,12 @@ impl RetransmissionOrder for ByTsn {}
 mod tests {
     use super::super::Rank;
     use super::*;
-    use crate::testing::Scene;
+    use crate::testing::{Scene, built};
 
     #[test]
     fn all_are_equal_and_nothing_is_bundled() {
         let s = Scene::new(1, 3);
-        assert!(s.chunks.iter().all(|c| ByTsn.rank(&s.cx(), c) == Rank::default()));
-        assert!(!ByTsn.bundles_outstanding(&s.paths[0]));
+        assert!(s.chunks.iter().all(|c| built(&POLICY, "", 0).rank(&s.cx(), c) == Rank::default()));
+        assert!(!built(&POLICY, "", 0).bundles_outstanding(&s.paths[0]));
     }
 }

@@ -1,6 +1,6 @@
 //! Most important class first, in order of arrival inside a class.
 //!
-//! Source: Cheng, Shih, Ke, Zhou 2011 (P4) classify I, P and B frames.
+//! Source: Cheng, Shih, Ke, Zhou 2011 classify I, P and B frames.
 //! Deviation: the paper sends new data in display order and reorders retransmissions only; when the paths carry less
 //! than the source offers, new data has to be chosen by importance as well. No parameters.
 

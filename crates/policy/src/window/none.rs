@@ -51,22 +51,27 @@ impl Window for None {
 mod tests {
     use super::*;
     use crate::loss_cause::LossKind;
-    use crate::testing::{Scene, loss, ms};
+    use crate::testing::{Scene, built, loss, ms};
     use anabranch_base::Rate;
 
     #[test]
     fn nothing_makes_it_smaller() {
         let mut s = Scene::new(1, 0);
         s.paths[0].cwnd = UNLIMITED;
-        let change = None.on_ack(&s.cx(), PathId(0), &AckOnPath { bytes: 1_000, ..AckOnPath::default() });
+        let change =
+            built(&POLICY, "", 0).on_ack(&s.cx(), PathId(0), &AckOnPath { bytes: 1_000, ..AckOnPath::default() });
         assert_eq!((change.set, change.ssthresh), (Some(UNLIMITED), 0));
         for kind in [LossKind::FastRetransmit, LossKind::Timeout] {
             for cause in [Cause::Congestion, Cause::Radio, Cause::PathFailure] {
                 let e = crate::loss_cause::LossEvent { kind, ..loss(0) };
-                assert_eq!(None.on_loss(&s.cx(), PathId(0), &e, cause).cwnd, UNLIMITED);
+                assert_eq!(built(&POLICY, "", 0).on_loss(&s.cx(), PathId(0), &e, cause).cwnd, UNLIMITED);
             }
         }
-        assert!(!None.controls_congestion() && !None.decays_while_idle() && !None.paces());
+        assert!(
+            !built(&POLICY, "", 0).controls_congestion()
+                && !built(&POLICY, "", 0).decays_while_idle()
+                && !built(&POLICY, "", 0).paces()
+        );
     }
 
     #[test]

@@ -93,7 +93,7 @@ impl<'a> RawChunk<'a> {
     /// Reads the value. Types that this crate has no format for become [`Chunk::Unknown`].
     ///
     /// # Errors
-    /// [`WireError::Body`], [`WireError::NoHeartbeatInfo`], or an error of a mandatory parameter. What stands behind
+    /// [`WireError::Body`], [`WireError::NoHeartbeatInfo`], or an error of a mandatory parameter. What follows
     /// the mandatory fields is checked when it is iterated over.
     pub fn decode(&self) -> Result<Chunk<'a>, WireError> {
         Ok(match self.kind {

@@ -61,7 +61,7 @@ impl Association {
         let Scratch { gaps, kept, .. } = &mut *self.scratch;
         gaps.clear();
         kept.clear();
-        let how = match (self.peer.nr_sack, self.config.extensions.vouch_for_all) {
+        let how = match (self.peer.nr_sack, self.config.extensions.nr_sack_covers_undelivered) {
             (false, _) => Report::Renegable,
             (true, true) => Report::KeepsAll,
             (true, false) => Report::KeepsDelivered,

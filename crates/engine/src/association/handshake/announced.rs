@@ -202,8 +202,9 @@ pub(crate) fn announce(
     peer: Option<(&Announced<'_>, IpAddr)>,
     out: &mut Vec<u8>,
 ) {
-    let both =
-        |can: fn(&Announced<'_>) -> bool| config.compatibility.announce_unasked || peer.is_none_or(|(p, _)| can(p));
+    let both = |can: fn(&Announced<'_>) -> bool| {
+        config.compatibility.advertise_unrequested_extensions || peer.is_none_or(|(p, _)| can(p))
+    };
     let useful = |ours: IpAddr| peer.is_none_or(|(p, source)| p.supports(ours, source));
     for a in config.addresses.listed.iter().filter(|a| useful(a.ip)).take(MAX_LISTED) {
         Parameter::from(a.ip).encode(out);

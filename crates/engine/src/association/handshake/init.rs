@@ -149,7 +149,7 @@ impl Association {
         if self.peer.parity {
             self.policies.repair.begin_anew();
         }
-        if self.peer.nr_sack && !self.config.extensions.vouch_for_all {
+        if self.peer.nr_sack && !self.config.extensions.nr_sack_covers_undelivered {
             self.receiver.note_delivered();
         }
         self.paths.set_data_extra(if self.peer.interleaving { I_DATA_HEADER_LEN - DATA_HEADER_LEN } else { 0 });

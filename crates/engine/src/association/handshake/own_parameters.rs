@@ -15,7 +15,7 @@ pub(crate) fn read(params: Params<'_>, config: &AssocConfig) -> Vec<OwnParameter
         return said;
     }
     for p in params.iter_raw().flatten() {
-        // What stands behind such a one is not looked at (RFC 9260 §3.2.1).
+        // What follows such a one is not looked at (RFC 9260 §3.2.1).
         if matches!(p.decode(), Ok(Parameter::Unknown(_))) && p.unknown_action().stops() {
             break;
         }

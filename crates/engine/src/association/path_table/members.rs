@@ -3,7 +3,6 @@
 use crate::association::Association;
 use crate::event::{Event, PathReason};
 use crate::path::{FirstWindow, LocalId, Origin, Path, PathTimer, initial_window};
-use crate::repair::TransmissionCause;
 use anabranch_base::{Instant, PathId};
 use anabranch_policy::view::{FrameErrors, PathState};
 use std::net::SocketAddr;
@@ -320,28 +319,6 @@ impl Association {
         let Some(path) = self.paths.after_primary() else { return };
         self.set_primary(path);
         self.events.push_back(Event::PrimarySwitched { path });
-    }
-
-    /// A path is no longer used: what is in flight on it goes elsewhere, and it is probed at once.
-    pub(in crate::association) fn leave_path(&mut self, now: Instant, id: PathId, to: PathState, reason: PathReason) {
-        let was_active = self.paths.get(id.index()).is_some_and(|p| p.state() == PathState::Active);
-        self.set_path_state(now, id, to, reason);
-        self.empty_path(now, id, TransmissionCause::Moved);
-        // What it held and no other path holds is to be taken over.
-        let holds = self.sender.has_marked_on(id);
-        if was_active && holds {
-            self.widen_for_takeover(now, id);
-        }
-        if let Some(p) = self.paths.get_mut(id.index()) {
-            if was_active && holds {
-                p.health.stall(now);
-            }
-            if !p.probing.awaits_answer() {
-                self.probe_soon(now, id);
-            }
-        }
-        self.opportunity();
-        self.paths.settle_takeovers(now, &self.sender, &mut self.events);
     }
 
     /// One of its addresses is no longer one: nothing leaves by it, and late answers do not bring it back.

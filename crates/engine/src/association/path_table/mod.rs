@@ -7,6 +7,7 @@ pub(in crate::association) mod nonces;
 pub(in crate::association) mod path_mtu;
 mod peer_errors;
 pub(in crate::association) mod silence;
+pub(in crate::association) mod takeover;
 mod train;
 mod usable;
 

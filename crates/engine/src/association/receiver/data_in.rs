@@ -77,7 +77,7 @@ impl Association {
         seen.immediate |= header.flags.immediate;
         let (tsn, next) = self.admit_tsn(now, header.tsn, payload.len(), seen)?;
         if !next {
-            self.stats.seldom.out_of_sequence += 1;
+            self.stats.rare.out_of_sequence += 1;
         }
         self.stats.chunks_received[usize::from(header.flags.unordered)] += 1;
         if header.stream.0 >= self.receiver.streams() {
@@ -115,14 +115,14 @@ impl Association {
 
     fn drop_data(&mut self, now: Instant, why: Admission, seen: &mut Arrival) {
         match why {
-            Admission::Duplicate => self.stats.seldom.duplicates_received += 1,
+            Admission::Duplicate => self.stats.rare.duplicates_received += 1,
             Admission::OutOfWindow => seen.dropped = true,
             Admission::Restored => {
-                self.stats.seldom.repaired_needlessly += 1;
+                self.stats.rare.repaired_needlessly += 1;
                 seen.new = true;
             }
             Admission::NoRoom { stuck } => {
-                self.stats.seldom.dropped_no_buffer += 1;
+                self.stats.rare.dropped_no_buffer += 1;
                 seen.dropped = true;
                 if stuck {
                     self.make_do(now);

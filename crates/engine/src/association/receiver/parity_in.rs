@@ -24,7 +24,7 @@ impl Association {
     /// A PARITY chunk: received as DATA is, and shown to the policy.
     pub(in crate::association) fn on_parity(&mut self, now: Instant, p: &Parity<'_>, seen: &mut Arrival) {
         let Some((number, _)) = self.admit_tsn(now, p.tsn, 0, seen) else { return };
-        self.stats.seldom.parity_received += 1;
+        self.stats.rare.parity_received += 1;
         if self.policies.ask(Asks::REPAIR) {
             self.policies.repair.parity(number, p.record);
             self.take_restored(now);
@@ -46,7 +46,7 @@ impl Association {
                 self.receiver.restore(number, &Data { header, payload: &owner }, &owner, packet)
             };
             if outcome.is_some() {
-                self.stats.seldom.repaired += 1;
+                self.stats.rare.repaired += 1;
             }
             if let Some(broken) = outcome.filter(|o| *o != Outcome::Held) {
                 self.mend(now, broken);
@@ -102,7 +102,7 @@ impl Association {
             }
             _ => return,
         };
-        self.stats.seldom.repaired += u64::from(outcome.is_some());
+        self.stats.rare.repaired += u64::from(outcome.is_some());
         if let Some(broken) = outcome.filter(|o| *o != Outcome::Held) {
             self.mend(now, broken);
         }

@@ -94,7 +94,7 @@ impl Association {
     pub(in crate::association) fn lose_for_good(&mut self, tsn: u64, now: Instant, why: TransmissionCause) {
         let Some(c) = self.sender.board.get_mut(tsn) else { return };
         if c.repaired {
-            self.stats.seldom.repaired_by_peer += 1;
+            self.stats.rare.repaired_by_peer += 1;
             self.sender.board.settle(tsn, ChunkState::Acked);
             self.sender.board.keep(tsn);
             self.sender.settled.add(tsn);

@@ -40,7 +40,7 @@ pub enum Violation {
         /// The number.
         mid: Mid,
     },
-    /// A fragment that was here already, or stands behind the end of its message.
+    /// A fragment that was here already, or lies behind the end of its message.
     #[error("{tsn:?} does not fit its message")]
     WrongFragment {
         /// TSN of the chunk that showed it.

@@ -7,7 +7,7 @@ use anabranch_engine::{Event, PathReason};
 use anabranch_policy::registry::{Hook, Profile};
 use anabranch_sim::{Jitter, LinkConfig, LossConfig};
 
-/// The 3G path of P3 §3.1, with the losses that users report, beside its WLAN: 160 ms with a standard deviation of
+/// The 3G path of Becke et al. 2013 §3.1, with the losses that users report, beside its WLAN: 160 ms with a standard deviation of
 /// 50 ms and 1 % loss there, no added delay back. `reorders`: whether a late packet lets others pass.
 fn p3(reorders: bool) -> [(LinkConfig, LinkConfig); 2] {
     let mobile = LinkConfig {
@@ -106,6 +106,8 @@ fn false_alarms_cost_less_than_a_hundredth_of_goodput() {
         wrong += n;
         without += bulk(false, seed, time).0;
     }
-    println!("bulk over P3's paths: {with} bytes with path truth, {without} without; {wrong} alarms");
+    println!(
+        "bulk over the paths of Becke et al. 2013: {with} bytes with path truth, {without} without; {wrong} alarms"
+    );
     assert!(with * 100 >= without * 99, "{with} of {without}");
 }

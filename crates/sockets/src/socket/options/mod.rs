@@ -211,7 +211,7 @@ impl Options {
         }
         c.messages.return_given_up = self.tells(kind::SEND_FAILED) || self.tells(kind::SEND_FAILED_EVENT);
         c.extensions.nr_sack = s.nr_sack;
-        c.extensions.vouch_for_all = !s.may_renege;
+        c.extensions.nr_sack_covers_undelivered = !s.may_renege;
         c.extensions.interleaving = self.interleaving;
         c.extensions.error_detection = Some(self.zero_checksum).filter(|method| *method != 0);
         c.failure.abort_when_given_up = s.as_kernels;
@@ -221,7 +221,7 @@ impl Options {
         c.compatibility.give_up_late_holes = s.as_kernels;
         c.compatibility.gap_blocks_alone = s.as_kernels;
         c.sending.nagle = s.nagle(!self.no_delay);
-        c.compatibility.announce_unasked = s.as_kernels;
+        c.compatibility.advertise_unrequested_extensions = s.as_kernels;
         c.addresses.types = if v6 { vec![IPV6, IPV4] } else { vec![IPV4] };
         if s.initial_window > 0 {
             c.sending.initial_window = Some(u64::from(s.initial_window) * c.mtu.packet_size as u64);

@@ -122,7 +122,7 @@ impl Association {
         }
         self.make_room_for_copies(now, id);
         self.sender.further = TransmissionCause::Probe;
-        self.stats.seldom.retransmissions += self.scratch.packet.len() as u64;
+        self.stats.rare.retransmissions += self.scratch.packet.len() as u64;
         self.emit_data(now, id, out);
         true
     }
@@ -139,7 +139,7 @@ impl Association {
         for i in fresh..self.scratch.packet.len() {
             if let Some(tsn) = self.scratch.packet.get(i).copied() {
                 self.account(now, tsn, id, false);
-                self.stats.seldom.retransmissions += 1;
+                self.stats.rare.retransmissions += 1;
             }
         }
     }

@@ -100,7 +100,7 @@ impl Association {
             self.note_duplicates(s.duplicates());
         }
         if let Some(blocks) = sack.map(|s| s.gaps().len() as u64).filter(|n| *n > 0) {
-            self.stats.seldom.gap_blocks_received += blocks;
+            self.stats.rare.gap_blocks_received += blocks;
         }
         self.scratch.packets_reported = sack.map_or(1, |s| s.packets.max(1));
         self.end_passes();

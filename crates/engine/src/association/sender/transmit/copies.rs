@@ -82,7 +82,7 @@ impl Association {
                         open && !c.copies.is_full() && !c.copies.iter().any(|l| l.path == id)
                     });
                     if !allowed {
-                        self.stats.seldom.decisions_refused += 1;
+                        self.stats.rare.decisions_refused += 1;
                         continue;
                     }
                     tsn
@@ -127,7 +127,7 @@ impl Association {
     fn write_parity(&mut self, now: Instant, path: PathId, peer_rwnd: u64) -> Option<u64> {
         if !self.may_send_parity() {
             // Who answers with copies as well does not know that.
-            self.stats.seldom.decisions_refused += u64::from(!self.policies.ask(Asks::COPIES));
+            self.stats.rare.decisions_refused += u64::from(!self.policies.ask(Asks::COPIES));
             return None;
         }
         let head = COMMON_HEADER_LEN + Parity::HEADER_LEN;
@@ -136,7 +136,7 @@ impl Association {
         let number = self.sender.board.end();
         let record = self.policies.redundancy.write(number, room, &sources)?;
         if record.is_empty() || record.len() > room || record.len() as u64 > peer_rwnd {
-            self.stats.seldom.decisions_refused += 1;
+            self.stats.rare.decisions_refused += 1;
             return None;
         }
         Some(self.sender.board.append_parity(Bytes::from(record), now))

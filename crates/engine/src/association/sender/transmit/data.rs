@@ -59,7 +59,7 @@ impl Association {
         self.bundle_marked(path, &mut size);
         self.bundle_outstanding(path, size);
         let new = chunk.transmissions == 0;
-        self.stats.seldom.retransmissions += self.scratch.packet.len() as u64 - u64::from(new);
+        self.stats.rare.retransmissions += self.scratch.packet.len() as u64 - u64::from(new);
         self.emit_data(now, path, out);
         if new {
             let facts = Facts::of(now, &self.paths, &self.sender, &self.policies);
@@ -117,7 +117,7 @@ impl Association {
         self.scratch.aside = aside;
     }
 
-    /// Further outstanding chunks of the same path, when the order asks for them (P2 §2.4, mechanism 5).
+    /// Further outstanding chunks of the same path, when the order asks for them (Petlund et al. 2009 §2.4, mechanism 5).
     fn bundle_outstanding(&mut self, path: PathId, mut size: usize) {
         let Some(v) = self.views.path(&mut self.paths, &self.policies, path) else { return };
         if !self.policies.retransmission_order.bundles_outstanding(v) {
@@ -166,13 +166,13 @@ impl Association {
                 Some(b) => Target::On(b),
                 None => {
                     let cx = self.views.look(now, &mut self.paths, &self.sender, &self.policies);
-                    let r = Retransmit { chunk, candidates, free_pass: pass.is_some(), passes };
+                    let r = Retransmit { chunk, candidates, may_exceed_cwnd_once: pass.is_some(), passes };
                     self.policies.retransmission.target(&cx, &r)
                 }
             };
             let Target::On(id) = target else { return None };
             let Some(p) = self.paths.get(id.index()).filter(|_| usable.has(id)) else {
-                self.stats.seldom.decisions_refused += 1;
+                self.stats.rare.decisions_refused += 1;
                 return None;
             };
             if self.policies.retransmission.binds() == Binding::AtLoss
@@ -264,11 +264,11 @@ impl Association {
         self.sender.user_data_at = Some(now);
         if again {
             let why = if chunk.state == ChunkState::Outstanding { self.sender.further } else { chunk.cause };
-            self.stats.seldom.repairs.count(why);
+            self.stats.rare.repairs.count(why);
             p.counters.data_retransmitted += len;
         } else if chunk.parity {
-            self.stats.seldom.parity_sent += 1;
-            self.stats.seldom.parity_bytes_sent += len;
+            self.stats.rare.parity_sent += 1;
+            self.stats.rare.parity_bytes_sent += len;
         } else {
             self.stats.chunks_sent[usize::from(chunk.header.flags.unordered)] += 1;
             self.sender.groups.taken(chunk.group, len);

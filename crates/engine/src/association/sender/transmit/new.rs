@@ -242,7 +242,7 @@ impl Association {
 
     #[cold]
     fn refuse(&mut self, now: Instant) -> Step {
-        self.stats.seldom.decisions_refused += 1;
+        self.stats.rare.decisions_refused += 1;
         self.sender.scheduler_blocked = true;
         self.settle(now, &Settled::Refused);
         Step::Done

@@ -1,6 +1,7 @@
-//! P2 over two paths: each path is thin or thick by its own flight, and only a thin one repairs at the first report.
+//! Petlund et al. 2009 over two paths: each path is thin or thick by its own flight, and only a thin one repairs at the
+//! first report.
 
-use super::bench::*;
+use super::two_paths::*;
 use anabranch_base::{Duration, Instant, PathId, StreamId};
 use anabranch_engine::SendOptions;
 use anabranch_policy::loss_threshold::{LossThreshold, Verdict};

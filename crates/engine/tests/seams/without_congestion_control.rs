@@ -1,7 +1,7 @@
-//! P3's own transport: no congestion control. The source alone says when something leaves, whatever is in flight, was lost
-//! or has timed out; and what was lost is given up, sent again or replaced as ever.
+//! Becke et al. 2013's own transport: no congestion control. The source alone says when something leaves, whatever is
+//! in flight, was lost or has timed out; and what was lost is given up, sent again or replaced as ever.
 
-use super::bench::*;
+use super::two_paths::*;
 use anabranch_engine::{AssocConfig, SendOptions};
 use anabranch_policy::registry::Hook;
 use anabranch_policy::view::PathState;

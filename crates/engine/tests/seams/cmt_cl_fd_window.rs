@@ -1,7 +1,8 @@
-//! P1 §2.6 and §2.9: loss cause by residual capacity, windows by measured rates, friendliness with reward and penalty.
+//! Xu et al. 2014 §2.6 and §2.9: loss cause by residual capacity, windows by measured rates, friendliness with reward
+//! and penalty.
 
-use super::bench::Notes;
-use super::p1_quality::BETA;
+use super::cmt_cl_fd_quality::BETA;
+use super::two_paths::Notes;
 use anabranch_base::{Instant, PathId, Ppm, Rate};
 use anabranch_policy::coupling::{Adjust, Coupling, Growth};
 use anabranch_policy::loss_cause::{Cause, LossCause, LossEvent, LossKind};

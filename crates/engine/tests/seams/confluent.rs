@@ -1,7 +1,7 @@
-//! P3: TSNs leave in descending order on one path, nothing is taken for lost because of it, and late chunks are
-//! copied.
+//! Becke et al. 2013: TSNs leave in descending order on one path, nothing is taken for lost because of it, and late
+//! chunks are copied.
 
-use super::bench::*;
+use super::two_paths::*;
 use anabranch_base::{Instant, PathId};
 use anabranch_policy::redundancy::{Extra, Redundancy, SentPayload};
 use anabranch_policy::registry::{Hook, PolicySet};

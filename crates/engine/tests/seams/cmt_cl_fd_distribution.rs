@@ -1,6 +1,7 @@
-//! P1 §2.8: every period grants each path a budget and binds chunks to it; again when all budgets are spent (§7.1).
+//! Xu et al. 2014 §2.8: every period grants each path a budget and binds chunks to it; again when all budgets are spent
+//! (§7.1).
 
-use super::bench::Notes;
+use super::two_paths::Notes;
 use anabranch_base::{Instant, PathId, PathSet, Tsn};
 use anabranch_policy::path_scheduler::{Decision, LookAhead, Occasion, PathScheduler, Settled};
 use anabranch_policy::view::{AssocView, PathView, QueueView};
@@ -60,7 +61,8 @@ fn blocked(cx: &AssocView<'_>, p: &PathView) -> bool {
     p.signals.sidelined || p.signals.penalised_at.is_some_and(|t| t >= cx.period.start)
 }
 
-/// P1's PathList: what is not blocked, the largest residual capacity first; when all are blocked, the best of them.
+/// Xu et al. 2014's PathList: what is not blocked, the largest residual capacity first; when all are blocked, the best
+/// of them.
 fn path_list<'a>(cx: &AssocView<'a>) -> Vec<&'a PathView> {
     let mut list: Vec<_> = cx.active().collect();
     list.sort_by_key(|p| (-p.signals.spare_rate.unwrap_or(0), u64::MAX - p.cwnd, p.id));

@@ -1,6 +1,6 @@
-//! P3's path delay compensation: a scheduler wrapped around another one, which it asks with fewer paths.
+//! Becke et al. 2013's path delay compensation: a scheduler wrapped around another one, which it asks with fewer paths.
 
-use super::bench::*;
+use super::two_paths::*;
 use anabranch_base::{Duration, Instant, PathId, PathSet, StreamId};
 use anabranch_engine::SendOptions;
 use anabranch_policy::path_scheduler::{Decision, LookAhead, Occasion, PathScheduler, Settled};

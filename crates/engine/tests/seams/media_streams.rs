@@ -1,6 +1,7 @@
-//! P4: what is important is repaired first, age guards the rest, and windows follow the estimated bandwidth.
+//! Cheng et al. 2011: what is important is repaired first, age guards the rest, and windows follow the estimated
+//! bandwidth.
 
-use super::bench::*;
+use super::two_paths::*;
 use anabranch_base::{Duration, Rate, StreamId};
 use anabranch_engine::{OwnParameter, Phase, SendOptions};
 use anabranch_policy::registry::{Hook, Profile};

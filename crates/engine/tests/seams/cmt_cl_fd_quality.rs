@@ -1,15 +1,15 @@
-//! P1 §2.3, §2.4, §2.7: rates and residual capacity on the estimator's own clock, published on the board.
+//! Xu et al. 2014 §2.3, §2.4, §2.7: rates and residual capacity on the estimator's own clock, published on the board.
 //!
 //! In miniature: the estimation interval is the distribution period, and the effective SNR is replaced by the share
 //! of clean frames.
 
-use super::bench::Notes;
+use super::two_paths::Notes;
 use anabranch_base::{Duration, Instant, PathId, PathSet, Rate};
 use anabranch_policy::path_quality::{Board, Notice, PathQuality};
 use anabranch_policy::view::{AssocView, FrameErrors, PathView, Period};
 use std::collections::VecDeque;
 
-/// P1's beta: the sum of windows may reach it times the aggregate window.
+/// Xu et al. 2014's beta: the sum of windows may reach it times the aggregate window.
 pub const BETA: f64 = 1.5;
 /// How often a path is probed by a pair.
 pub const PROBE: Duration = Duration::from_millis(500);
@@ -62,7 +62,7 @@ struct Estimate {
 }
 
 impl Estimate {
-    /// P1 §2.3: smoothed lengths and gaps, then a filter with Q = 0.01, R = 1.
+    /// Xu et al. 2014 §2.3: smoothed lengths and gaps, then a filter with Q = 0.01, R = 1.
     fn release(&mut self, now: Instant, bytes: u64) {
         let gap = self.last_release.map_or(f64::MAX, |t| now.since(t).as_secs_f64());
         self.last_release = Some(now);
@@ -87,7 +87,8 @@ impl Estimate {
         self.bandwidth += gain * (z - self.bandwidth);
         self.variance *= 1.0 - gain;
     }
-    /// C of P1 §2.4, calibrated: the proven bandwidth, less what the link layer reports, less fresh penalties.
+    /// C of Xu et al. 2014 §2.4, calibrated: the proven bandwidth, less what the link layer reports, less fresh
+    /// penalties.
     fn capacity(&self, p: &PathView, fwnd: Option<u64>, fresh: u32) -> f64 {
         let proven = self.proven.iter().copied().fold(0.0, f64::max);
         let clean = p

@@ -1,7 +1,7 @@
-//! P1 whole, driven by the engine: quality, budgets, causes, windows and friendliness together.
+//! Xu et al. 2014 whole, driven by the engine: quality, budgets, causes, windows and friendliness together.
 
-use super::bench::*;
-use super::{p1_distribution, p1_quality, p1_window};
+use super::two_paths::*;
+use super::{cmt_cl_fd_distribution, cmt_cl_fd_quality, cmt_cl_fd_window};
 use anabranch_base::{Duration, Instant, PathId, PathSet};
 use anabranch_engine::{Association, LocalId};
 use anabranch_policy::loss_cause::Cause;
@@ -10,26 +10,26 @@ use anabranch_policy::registry::{Hook, PolicySet};
 use anabranch_policy::view::{AssocView, FrameErrors, PathState};
 use anabranch_sim::{Direction, Limit, LinkConfig, LossConfig, Setting};
 use anabranch_wire::kind;
-use p1_distribution::Budgets;
-use p1_quality::{BETA, CrossLayer};
-use p1_window::{ALPHA, ByRate, BySpareRate, Friendliness};
+use cmt_cl_fd_distribution::Budgets;
+use cmt_cl_fd_quality::{BETA, CrossLayer};
+use cmt_cl_fd_window::{ALPHA, ByRate, BySpareRate, Friendliness};
 use std::collections::BTreeMap;
 
 #[derive(Default)]
 pub struct Seen {
-    quality: Notes<p1_quality::Seen>,
-    budgets: Notes<p1_distribution::Seen>,
-    windows: Notes<p1_window::Seen>,
+    quality: Notes<cmt_cl_fd_quality::Seen>,
+    budgets: Notes<cmt_cl_fd_distribution::Seen>,
+    windows: Notes<cmt_cl_fd_window::Seen>,
 }
 
-/// CMT with all five hooks of P1 exchanged.
+/// CMT with all five hooks of Xu et al. 2014 exchanged.
 fn p1(enforce: bool) -> (PolicySet, Seen) {
     let seen = Seen::default();
     let set = policies(&profile("cmt", &[(Hook::AckCredit, "sack_bytes")]), 2);
     (install(set, &seen, enforce, 0b1_1111), seen)
 }
 
-/// Exchanges the hooks of P1 whose bit is set.
+/// Exchanges the hooks of Xu et al. 2014 whose bit is set.
 pub fn install(mut set: PolicySet, seen: &Seen, enforce: bool, hooks: u8) -> PolicySet {
     let chosen = |bit: u8| hooks >> bit & 1 == 1;
     if chosen(0) {
@@ -105,7 +105,7 @@ fn quality_ticks_on_its_own_clock_and_publishes_to_the_board() {
 }
 
 #[test]
-fn releases_are_told_once_per_opportunity() {
+fn releases_are_reported_once_per_opportunity() {
     let (set, seen) = p1(true);
     let mut b = bench(2, set, &clean());
     let mut flow = Flow::new(Side::Client, 0, 1_000);

@@ -1,0 +1,195 @@
+//! Capacities without an endpoint.
+
+use super::*;
+
+const MS: fn(u64) -> Duration = Duration::from_millis;
+
+struct Run {
+    c: Capacity,
+    at: Instant,
+    sent: Instant,
+}
+
+impl Run {
+    fn new() -> Self {
+        Run { c: Capacity::default(), at: Instant::from_millis(1_000), sent: Instant::from_millis(950) }
+    }
+    /// One packet of 1000 bytes every `gap` ms for `millis`.
+    fn go(&mut self, millis: u64, gap: u64, queued: bool) -> &mut Self {
+        for _ in 0..millis / gap {
+            self.at += MS(gap);
+            // The sender is five times as fast as what makes a queue.
+            self.sent += if queued { MS(gap) / 5 } else { MS(gap) };
+            self.c.delivered(
+                self.at,
+                Delivered {
+                    bytes: 1_000,
+                    packets: 1,
+                    sent_at: self.sent,
+                    burst: Instant::ZERO,
+                    queued: queued.then_some(MS(20)),
+                },
+                MS(50),
+            );
+            let s = RateSample { rate: Rate::of(1_000, MS(gap)), app_limited: !queued };
+            self.c.sample(self.at, s, MS(50));
+        }
+        self
+    }
+    /// A measurement leaves its longest step out.
+    fn is_near(&self, rate: u64) -> bool {
+        self.rate().abs_diff(rate) <= rate / 200
+    }
+    fn rate(&self) -> u64 {
+        self.c.rate().bytes_per_sec()
+    }
+}
+
+#[test]
+fn a_source_that_offers_less_does_not_talk_it_down() {
+    let mut r = Run::new();
+    r.go(500, 1, true).go(20_000, 10, false);
+    assert_eq!(r.rate(), 1_000_000);
+}
+
+#[test]
+fn a_queue_that_empties_slowly_is_believed_soon_and_forgotten_with_the_queue() {
+    let mut r = Run::new();
+    r.go(500, 1, false);
+    r.go(200, 10, true);
+    assert!((80_000..=125_000).contains(&r.rate()), "{}", r.rate());
+    r.go(10, 10, false);
+    assert!(r.rate() >= 80_000);
+}
+
+#[test]
+fn a_collapse_that_lasts_replaces_the_estimate() {
+    let mut r = Run::new();
+    r.go(3_000, 1, true).go(700, 10, true).go(1_000, 20, false);
+    assert!((80_000..=125_000).contains(&r.rate()), "{}", r.rate());
+    r.go(200, 2, true);
+    assert!(r.rate() >= 400_000, "more is news at once: {}", r.rate());
+}
+
+#[test]
+fn what_a_train_showed_counts_until_data_show_more() {
+    let mut r = Run::new();
+    r.go(1_000, 100, false);
+    assert!(r.c.is_lower_bound() && r.rate() == 10_000);
+    r.c.guess(r.at, Rate::from_bytes_per_sec(2_000_000), MS(50));
+    r.go(20_000, 100, false);
+    assert_eq!((r.rate(), r.c.is_lower_bound()), (2_000_000, false), "a sparse source");
+    r.go(1_500, 1, true);
+    assert!(r.is_near(1_000_000), "{}", r.rate());
+}
+
+/// 20 packets a frame, paced a little above the rate of the link; the round trip grows by 53 ms each 200 ms.
+#[test]
+fn a_path_that_becomes_longer_is_not_slower() {
+    let mut r = Run::new();
+    r.go(2_000, 1, true);
+    let start = r.at;
+    for frame in 0..100 {
+        let left = start + MS(frame * 40);
+        let longer = MS(frame / 5 * 53);
+        for packet in 0..20 {
+            let (sent_at, at) = (left + MS(packet), left + longer + MS(50 + packet));
+            r.c.delivered(
+                at,
+                Delivered { bytes: 1_000, packets: 1, sent_at, burst: left, queued: Some(MS(20)) },
+                MS(50),
+            );
+        }
+        r.at = left + longer;
+    }
+    assert!(r.is_near(1_000_000), "{}", r.rate());
+}
+
+#[test]
+fn bursts_that_come_far_slower_than_they_left_end_a_belief() {
+    let mut r = Run::new();
+    r.go(2_000, 1, true);
+    let start = r.at;
+    let mut mistaken = vec![];
+    for frame in 0..6 {
+        let left = start + MS(frame * 100);
+        for packet in 0..20 {
+            let (sent_at, at) = (left + MS(packet), left + MS(50 + packet * 4));
+            let d = Delivered { bytes: 1_000, packets: 1, sent_at, burst: left, queued: None };
+            mistaken.push(r.c.delivered(at, d, MS(50)));
+        }
+    }
+    assert_eq!(mistaken.iter().filter(|m| **m).count(), 1, "once");
+    assert!((240_000..=260_000).contains(&r.rate()), "{}", r.rate());
+}
+
+/// Frames of `load` bytes a second each 40 ms, paced at what is believed, over a link of `rate` with a FIFO, whose way
+/// takes `longer` of the time in milliseconds since the start more than 50 ms. Answers when the estimate was first at
+/// most a tenth above `rate`, milliseconds after the start, and for how many answers pauses seemed closed.
+fn frames(r: &mut Run, load: u64, rate: u64, longer: impl Fn(u64) -> u64) -> (Option<u64>, usize) {
+    let start = r.at + MS(100);
+    let (mut free, mut found, mut closed) = (start, None, 0);
+    let mut pending = std::collections::VecDeque::new();
+    for tick in 0..20_000 {
+        let now = start + MS(tick) / 10;
+        if tick % 400 == 0 {
+            let (packets, gap) = (load.div_ceil(25_000), r.c.rate().time_for(1_000));
+            pending.extend((0..packets).map(|i| (now + gap * i, None)));
+        }
+        for (sent, arrives) in pending.iter_mut().filter(|(sent, arrives)| arrives.is_none() && *sent <= now) {
+            free = free.max(*sent) + Rate::from_bytes_per_sec(rate).time_for(1_000);
+            let there = free + MS(50) + MS(longer(sent.since(start).as_millis()));
+            *arrives = Some((there, r.c.on_sent(*sent, 1_000)));
+        }
+        while let Some((sent_at, Some((at, burst)))) =
+            pending.front().copied().filter(|p| p.1.is_some_and(|a| a.0 <= now))
+        {
+            pending.pop_front();
+            r.c.hear_pause(at, sent_at, burst, 1_000);
+            let queued = at.since(sent_at).saturating_sub(MS(60));
+            let queued = (queued > Duration::ZERO).then_some(queued);
+            r.c.delivered(at, Delivered { bytes: 1_000, packets: 1, sent_at, burst, queued }, MS(50));
+            closed += usize::from(r.c.closes_pauses());
+            if found.is_none() && r.c.rate().bytes_per_sec() <= rate + rate / 10 {
+                found = Some(now.since(start).as_millis());
+            }
+        }
+    }
+    (found, closed)
+}
+
+#[test]
+fn a_rate_a_little_below_what_is_sent_is_noticed_though_the_source_pauses() {
+    for rate in [800_000, 750_000, 700_000, 600_000, 400_000, 200_000] {
+        let mut r = Run::new();
+        r.go(2_000, 1, false);
+        let (found, closed) = frames(&mut r, 850_000.min(rate + rate / 10), rate, |_| 0);
+        assert!(found.is_some_and(|t| t < 1_500), "{rate}: {found:?}, closed {closed}, {}", r.rate());
+    }
+}
+
+#[test]
+fn pauses_on_a_path_that_becomes_longer_stay() {
+    for (what, longer) in [
+        ("jump", (|t| if t > 500 { 100 } else { 0 }) as fn(u64) -> u64),
+        ("slow ramp", |t| t / 10),
+        ("ramp", |t| t / 2),
+    ] {
+        for load in [300_000, 600_000, 800_000] {
+            let mut r = Run::new();
+            r.go(2_000, 1, false);
+            let (_, closed) = frames(&mut r, load, 1_000_000, longer);
+            assert!(closed < 10, "{what}, {load}: {closed}");
+            assert!(r.is_near(1_000_000), "{what}, {load}: {}", r.rate());
+        }
+    }
+}
+
+#[test]
+fn silence_says_nothing() {
+    let mut r = Run::new();
+    r.go(500, 1, true);
+    r.at += MS(2_000);
+    r.go(4, 1, true);
+    assert!(r.is_near(1_000_000), "{}", r.rate());
+}
