@@ -91,6 +91,7 @@ impl fmt::Display for Local {
 
 /// One path of a connection: where it leaves and where it goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PathSpec {
     /// Our side.
     pub local: Local,

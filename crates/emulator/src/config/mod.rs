@@ -21,6 +21,7 @@ use std::net::{IpAddr, SocketAddr};
 
 /// A whole emulator.
 #[derive(Clone, PartialEq, Debug, Default)]
+#[non_exhaustive]
 pub struct EmulatorConfig {
     /// The paths, at least one.
     pub paths: Vec<PathConfig>,
