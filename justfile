@@ -80,7 +80,7 @@ soak hours="2":
 
 # Attacks, with what they cost
 attacks:
-    cargo test -p anabranch-engine --test attacks -- --nocapture --test-threads 1
+    ANABRANCH_ALL_CASES=1 cargo test -p anabranch-engine --test attacks -- --nocapture --test-threads 1
 
 # Strangers at the door of the real programs, beside a real sender; `--soak 2h` for a long time
 strangers *args:
