@@ -5,7 +5,7 @@ use anabranch_base::{Duration, Instant, PathId, PathSet, Ppm, Rate, Tsn};
 use anabranch_policy::loss_cause::{Cause, LossEvent, LossKind};
 use anabranch_policy::path_scheduler::{Decision, Occasion, PathScheduler, Settled};
 use anabranch_policy::retransmission::{Retransmit, Target};
-use anabranch_policy::view::{AssocView, ChunkView, PathState, PathView, Period, QueueView, TimeoutLog};
+use anabranch_policy::view::{AssocView, ChunkView, PathState, PathView, Period, QueueView, Signals, TimeoutLog};
 use anabranch_policy::window::{AckOnPath, UNLIMITED};
 use anabranch_policy::{Hook, Profile};
 use proptest::prelude::*;
@@ -45,17 +45,23 @@ struct World {
 impl World {
     /// Paths with room in their window, as the engine would offer them.
     fn offered(&self) -> PathSet {
-        self.paths.iter().filter(|p| p.state.usable() && p.in_flight < p.cwnd).map(|p| p.id).collect()
+        let aside = self.cx(PathSet::EMPTY, &[]).aside;
+        let open = |p: &&PathView| p.state.usable() && !aside.has(p.id) && p.in_flight < p.cwnd;
+        self.paths.iter().filter(open).map(|p| p.id).collect()
     }
     fn in_flight(&self) -> u64 {
         self.paths.iter().map(|p| p.in_flight).sum()
     }
     fn cx<'a>(&'a self, eligible: PathSet, timeouts: &'a [TimeoutLog]) -> AssocView<'a> {
+        // As the engine has it: paths in use that are sidelined, as long as another one in use is not.
+        let usable = || self.paths.iter().filter(|p| p.state.usable());
+        let all = usable().all(|p| p.signals.sidelined);
+        let aside = usable().filter(|p| p.signals.sidelined && !all).map(|p| p.id).collect();
         AssocView {
             now: self.now,
             paths: &self.paths,
             eligible,
-            aside: PathSet::EMPTY,
+            aside,
             primary: PathId(0),
             peer_rwnd: self.peer_rwnd,
             outstanding: self.in_flight(),
@@ -82,6 +88,25 @@ fn scale(most: u64) -> impl Strategy<Value = u64> {
     prop_oneof![Just(0), 1..=most / 1_000 + 1, 0..=most, Just(most), Just(u64::MAX / 4)]
 }
 
+/// What estimators and couplings may have written.
+fn signals() -> impl Strategy<Value = Signals> {
+    let spare = proptest::option::of(prop_oneof![Just(0), -5_000_000..5_000_000i64, Just(i64::MAX / 4)]);
+    let penalised = proptest::option::of(90_000..=100_000u64);
+    (spare, scale(5_000_000), scale(5_000_000), 0..50u64, proptest::bool::weighted(0.2), 0..4u32, penalised).prop_map(
+        |(spare_rate, rate, former, frame_errors, sidelined, penalties, penalised)| Signals {
+            spare_rate,
+            handling_rate: Rate::from_bytes_per_sec(rate),
+            former_rate: Rate::from_bytes_per_sec(former),
+            frame_errors,
+            sidelined,
+            penalties,
+            penalty_events: penalties,
+            penalised_at: penalised.map(Instant::from_millis),
+            ..Signals::default()
+        },
+    )
+}
+
 fn path() -> impl Strategy<Value = PathView> {
     let state = prop_oneof![
         4 => Just(PathState::Active),
@@ -92,8 +117,9 @@ fn path() -> impl Strategy<Value = PathView> {
     ];
     let times = (scale(2_000_000_000), scale(500_000_000), scale(2_000_000_000));
     let window = prop_oneof![6 => 1..2_000_000u64, 1 => Just(UNLIMITED)];
-    (state, window, scale(3_000_000), times, scale(50_000_000), 0..3u16).prop_map(
-        |(state, cwnd, in_flight, (srtt, rttvar, min_rtt), rate, timeouts)| PathView {
+    (state, window, scale(3_000_000), times, scale(50_000_000), 0..3u16, signals()).prop_map(
+        |(state, cwnd, in_flight, (srtt, rttvar, min_rtt), rate, timeouts, signals)| PathView {
+            signals,
             state,
             cwnd,
             in_flight: in_flight.min(4_000_000),

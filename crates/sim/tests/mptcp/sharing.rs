@@ -98,6 +98,9 @@ fn under_random_loss_the_largest_window_counts() {
     }
 }
 
+/// kbit/s, round trip with the queue empty in ms, packets of queue.
+const BOTTLENECKS: [(u64, u64, usize); 3] = [(20_000, 60, 250), (5_000, 60, 60), (10_000, 120, 250)];
+
 /// A connection of `subflows` and a TCP of the same kind through a bottleneck of these; the part of the connection.
 fn at_a_bottleneck(coupling: Coupling, subflows: usize, (kbit, ms, queue): (u64, u64, usize), seed: u64) -> f64 {
     // A third of the way lies on either side.
@@ -130,18 +133,22 @@ fn at_a_bottleneck(coupling: Coupling, subflows: usize, (kbit, ms, queue): (u64,
     own / (own + other)
 }
 
-/// RFC 6356 §2, goal 2: through one bottleneck the subflows of a connection take together what a TCP takes.
+/// RFC 6356 §2, goal 2: through one bottleneck the subflows of a connection take together what a TCP takes: within 10 % at
+/// the first two. With twice the round trip it is 12 % less, 0.468 +- 0.013 of the bottleneck; never is it more.
 #[test]
 fn at_a_shared_bottleneck_a_connection_is_one_tcp() {
-    // A round trip of 60 ms with the queue empty.
-    let (subflows, bottleneck) = (2, (20_000, 60, 250));
-    let of = |coupling, seeds| {
-        let all: Vec<f64> = (0..seeds).map(|seed| at_a_bottleneck(coupling, subflows, bottleneck, seed)).collect();
-        mean(&all)
-    };
-    let ((lia, half), (free, _)) = (of(Coupling::Lia, 8), of(Coupling::Uncoupled, 2));
-    println!("{subflows} over {bottleneck:?}: LIA {lia:.3} +- {half:.3}, uncoupled {free:.3}");
-    let expected = subflows as f64 / (subflows as f64 + 1.0);
-    assert!((lia / (1.0 - lia) - 1.0).abs() < 0.1, "{subflows} {bottleneck:?}: {lia} +- {half}");
-    assert!(free > 0.9 * expected, "{free}: without coupling as many TCPs as subflows");
+    for (bottleneck, least) in BOTTLENECKS.into_iter().zip([0.9, 0.9, 0.85]) {
+        let subflows = 2;
+        let of = |coupling, seeds| {
+            let all: Vec<f64> = (0..seeds).map(|seed| at_a_bottleneck(coupling, subflows, bottleneck, seed)).collect();
+            mean(&all)
+        };
+        let ((lia, half), (free, _)) = (of(Coupling::Lia, 8), of(Coupling::Uncoupled, 2));
+        println!("{subflows} over {bottleneck:?}: LIA {lia:.3} +- {half:.3}, uncoupled {free:.3}");
+        let over_one_tcp = |part: f64| part / (1.0 - part);
+        assert!((least..=1.1).contains(&over_one_tcp(lia)), "{bottleneck:?}: {lia} +- {half}");
+        assert!(half < 0.02, "{bottleneck:?}: {lia} +- {half} says too little");
+        let expected = subflows as f64 / (subflows as f64 + 1.0);
+        assert!(free > 0.9 * expected, "{free}: without coupling as many TCPs as subflows");
+    }
 }

@@ -91,6 +91,12 @@ impl<T: Copy> Flights<T> {
     pub fn loss(&self) -> f64 {
         self.loss
     }
+
+    /// None of a path that is known to lose so much.
+    #[cfg(test)]
+    pub fn of_a_path_that_loses(loss: f64) -> Self {
+        Flights { loss, ..Flights::new() }
+    }
 }
 
 #[cfg(test)]

@@ -297,3 +297,46 @@ impl Fountain {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(rtt: f64, rto: f64, room: bool) -> PathView {
+        PathView { rtt, rto, window: 10.0, in_flight: if room { 0 } else { 10 }, usable: true }
+    }
+
+    fn fountain(losses: &[f64]) -> Fountain {
+        let mut f = Fountain::new(Supply::Endless, &MptcpConfig::rfc(), FmtcpConfig::DEFAULT, losses.len());
+        f.flights = losses.iter().map(|&p| Flights::of_a_path_that_loses(p)).collect();
+        f
+    }
+
+    /// Cui et al. 2015: EDT = RTT/2 + RT p/(1-p) with RT = (1-p) RTT + p RTO; without room the answer to the oldest packet
+    /// comes first (EAT).
+    #[test]
+    fn a_packet_is_expected_after_the_repetitions_that_its_path_needs() {
+        let now = Instant::from_millis(1_000);
+        let mut f = fountain(&[0.0, 0.1, 0.1]);
+        f.flights[2].leaves(1, Instant::from_millis(970), Groups::default());
+        f.expect(now, &[path(0.1, 0.3, true), path(0.1, 0.3, true), path(0.1, 0.3, false)]);
+        // RT = 0.9 * 0.1 + 0.1 * 0.3 = 0.12, a ninth of which is 0.0133; 0.03 of it have passed where the window is full.
+        let expected = [0.05, 0.05 + 0.12 / 9.0, 0.05 + 0.12 / 9.0 + 0.12 - 0.03];
+        for (arrival, expected) in f.arrivals.iter().zip(expected) {
+            assert!((arrival - expected).abs() < 1e-9, "{:?}", f.arrivals);
+        }
+        f.expect(now, &[PathView { usable: false, ..path(0.1, 0.3, true) }]);
+        assert!(f.arrivals[0].is_infinite());
+    }
+
+    /// What a block still needs: its size and the margin, less the rank at the receiver and what is expected to arrive.
+    #[test]
+    fn a_block_needs_what_is_not_expected_to_arrive() {
+        let f = fountain(&[0.0, 0.25]);
+        let block = |rank, flying: [u32; 2]| Sending { first: 1, units: 64, rank, flying: flying.to_vec() };
+        assert_eq!(f.need(&block(0, [0, 0])), 74.0);
+        assert_eq!(f.need(&block(20, [0, 0])), 54.0);
+        assert_eq!(f.need(&block(20, [30, 20])), 54.0 - 30.0 - 15.0);
+        assert_eq!(f.need(&block(64, [0, 0])), 0.0, "it is solved");
+    }
+}

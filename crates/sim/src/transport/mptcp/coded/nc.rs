@@ -375,3 +375,53 @@ impl Network {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(rtt: f64, usable: bool) -> PathView {
+        PathView { rtt, rto: 1.0, window: 10.0, in_flight: 0, usable }
+    }
+
+    fn network(losses: &[f64]) -> Network {
+        let mut n = Network::new(Supply::Endless, &MptcpConfig::rfc(), NcConfig { generation: 8 }, losses.len());
+        n.flights = losses.iter().map(|&p| Flights::of_a_path_that_loses(p)).collect();
+        n
+    }
+
+    /// Sums go by the subflow with the largest product of loss and round trip, the longer one of equals, never the only one.
+    #[test]
+    fn the_worst_subflow_carries_the_sums() {
+        let on = |losses: &[f64], paths: &[PathView]| network(losses).sums_on(paths);
+        assert_eq!(on(&[0.01, 0.05], &[path(0.1, true), path(0.03, true)]), Some(1));
+        assert_eq!(on(&[0.01, 0.05], &[path(0.2, true), path(0.03, true)]), Some(0));
+        assert_eq!(on(&[0.0, 0.0], &[path(0.1, true), path(0.2, true)]), Some(1));
+        assert_eq!(on(&[0.01, 0.05], &[path(0.1, true), path(0.03, false)]), None);
+    }
+
+    /// As many generations ahead as the regular subflows get on while a sum travels longer than theirs.
+    #[test]
+    fn sums_run_ahead_by_the_difference_of_the_ways() {
+        let n = network(&[0.0, 0.0]);
+        // 10 segments in 0.1 s for 0.2 s are 20, two generations of 8.
+        assert_eq!(n.lag(1, &[path(0.1, true), path(0.5, true)]), 2);
+        assert_eq!(n.lag(1, &[path(0.1, true), path(0.1, true)]), 0);
+    }
+
+    /// What a generation will lack when a sum arrives: the part that its subflow loses, and all that comes later.
+    #[test]
+    fn a_generation_lacks_what_is_lost_or_late() {
+        let ms = Instant::from_millis;
+        let mut n = network(&[0.1, 0.0]);
+        for number in 1..=4 {
+            n.flights[0].leaves(number, ms(1_000), Carries::Original(number));
+        }
+        let paths = |sums: f64| [path(0.1, true), path(sums, true)];
+        let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-9, "{a} and not {b}");
+        close(n.expected(ms(1_000), 0, 1, &paths(0.2)), 0.4);
+        close(n.expected(ms(1_000), 0, 1, &paths(0.05)), 4.0);
+        close(n.expected(ms(1_200), 0, 1, &paths(0.2)), 4.0);
+        close(n.expected(ms(1_000), 1, 1, &paths(0.2)), 0.0);
+    }
+}
