@@ -108,9 +108,9 @@ pub static SHIPPED: &[Shipped] = shipped! {
         "ablation-shared.toml", "live.toml";
     "fairness":
         "experiment.toml", "f1.toml", "f1-each.toml", "f2.toml", "disjoint.toml", "disjoint-each.toml", "grid.toml",
-        "grid-each.toml", "radio.toml", "unseen.toml";
+        "grid-each.toml", "radio.toml", "unseen.toml", "claims.toml";
     "loss-causes":
-        "experiment.toml", "paper.toml", "paper-shared.toml", "grid.toml";
+        "experiment.toml", "paper.toml", "paper-shared.toml", "grid.toml", "claims.toml";
     "erasure":
         "experiment.toml", "claims.toml", "figures.toml", "jitter.toml", "loss.toml", "share.toml", "spare.toml";
     "windows":
