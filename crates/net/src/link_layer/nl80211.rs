@@ -234,5 +234,5 @@ fn modulation(rate: &[u8]) -> Modulation {
 }
 
 #[cfg(test)]
-#[path = "recorded.rs"]
-pub(super) mod recorded;
+#[path = "composed_messages.rs"]
+pub(super) mod composed_messages;

@@ -1,4 +1,4 @@
-use super::nl80211::recorded::{Counted, with_stations};
+use super::nl80211::composed_messages::{Counted, with_stations};
 use super::*;
 use crate::{AssocConfig, ClientConfig, ConnectOptions, Endpoint, Local, PathSpec, Profile, ServerConfig};
 use anabranch_base::{Modulation, Technology};
