@@ -110,7 +110,7 @@ pub static SHIPPED: &[Shipped] = shipped! {
         "experiment.toml", "f1.toml", "f1-each.toml", "f2.toml", "disjoint.toml", "disjoint-each.toml", "grid.toml",
         "grid-each.toml", "radio.toml", "unseen.toml", "claims.toml";
     "loss-causes":
-        "experiment.toml", "paper.toml", "paper-shared.toml", "grid.toml", "claims.toml";
+        "experiment.toml", "paper.toml", "paper-shared.toml", "grid.toml";
     "erasure":
         "experiment.toml", "claims.toml", "figures.toml", "jitter.toml", "loss.toml", "share.toml", "spare.toml";
     "windows":
