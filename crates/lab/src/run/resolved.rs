@@ -298,7 +298,7 @@ fn of_association(to: &mut Below<'_>, a: AssocConfig) {
     to.put("peer-timeout", a.failure.peer_timeout.map(time));
     to.put("path-max-retrans", a.failure.max_path_retrans);
     to.put("primary-switchover", a.failure.primary_switchover);
-    to.put("shows-doubt", a.failure.expose_potentially_failed);
+    to.put("expose-potentially-failed", a.failure.expose_potentially_failed);
     to.put("max-init-retrans", a.failure.max_init_retrans);
     to.put("abort-when-given-up", a.failure.abort_when_given_up);
     to.put("sctp-packet-size", a.mtu.packet_size);
@@ -318,7 +318,7 @@ fn of_association(to: &mut Below<'_>, a: AssocConfig) {
     to.put("nr-sack", a.extensions.nr_sack);
     to.put("parity", a.extensions.parity);
     to.put("own-parameters", a.extensions.own_parameters.iter().map(|p| p.kind).collect::<Vec<_>>());
-    to.put("vouch-for-all", a.extensions.nr_sack_covers_undelivered);
+    to.put("nr-sack-covers-undelivered", a.extensions.nr_sack_covers_undelivered);
     to.put("adaptation", a.extensions.adaptation);
     to.put("ecn", a.extensions.ecn);
     to.put("packet-drop-reports", a.extensions.packet_drop_reports);
@@ -336,7 +336,7 @@ fn of_association(to: &mut Below<'_>, a: AssocConfig) {
     to.put("sacks-follow-data", a.compatibility.sacks_follow_data);
     to.put("confirm-first", a.compatibility.confirm_first);
     to.put("handshake-untimed", a.compatibility.handshake_untimed);
-    to.put("announce-unasked", a.compatibility.advertise_unrequested_extensions);
+    to.put("advertise-unrequested-extensions", a.compatibility.advertise_unrequested_extensions);
 }
 
 fn of_mptcp(to: &mut Below<'_>, m: &Mptcp) {
