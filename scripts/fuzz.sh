@@ -3,8 +3,9 @@
 #
 #   scripts/fuzz.sh [TARGET|all] [SECONDS]      default: all, 60 s each
 #
-# FAST_BUILD=1 builds without AddressSanitizer and hardly optimised, for a few seconds of each: all but the library of
-# sockets is safe code, in which only panics are to be found.
+# FAST_BUILD=1 builds without AddressSanitizer and hardly optimised, for a few seconds of each: in safe code only panics are
+# to be found. The library of sockets is not all safe code; what that does to memory only the slow build sees, which is the
+# default, and the nightly run's.
 #
 # Needs a nightly compiler and cargo-fuzz. What it finds lies in fuzz/artifacts/TARGET; a finding is fixed and
 # becomes a test and a seed.

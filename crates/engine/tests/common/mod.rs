@@ -24,7 +24,7 @@ use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::rc::Rc;
 
-#[allow(unused_imports)] // as above
+#[allow(unused_imports)] // not every test file has a flow
 pub use flow::{Flow, number_of, numbered};
 
 pub const PORT: u16 = 5_001;

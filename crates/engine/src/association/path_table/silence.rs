@@ -1,4 +1,4 @@
-//! A path in use that falls silent: how it is asked, when it is left, and what the others take over.
+//! A path in use that falls silent: how it is asked, and when it is left.
 
 use crate::association::Association;
 use crate::event::PathReason;
