@@ -55,6 +55,10 @@ impl Asks {
     pub const LINK_REPORTS: Asks = Asks(1 << 21);
     /// What the user hands over, as `AssocView` has it in `send_buffer_fill`, `data_sent_at` and `class_rates`.
     pub const LOAD: Asks = Asks(1 << 22);
+    /// How many packets a SACK answers: the association reads it, and announces that it does.
+    pub const PACKET_COUNTS: Asks = Asks(1 << 23);
+    /// Ways there known from ways back: the association reads time stamps beside SACKs where the peer does, too.
+    pub const TIME_STAMPS: Asks = Asks(1 << 24);
     /// Something to write on the board of facts.
     pub const BOARD: Asks = Asks::BOUND.and(Asks::PUBLISH).and(Asks::QUALITY);
 

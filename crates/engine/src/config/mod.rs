@@ -43,6 +43,7 @@ pub use timers::Timers;
 
 use crate::auth::ChunkTypes;
 use crate::path::discovery::PathMtuDiscovery;
+use anabranch_policy::Asks;
 use anabranch_policy::registry::{Hook, PolicyError, Profile};
 use anabranch_wire::kind;
 
@@ -150,23 +151,11 @@ impl AssocConfig {
     /// Smallest packet the engine can work with: a SACK, an INIT ACK with its cookie and one byte of DATA fit.
     pub const MIN_PACKET_SIZE: usize = 512;
 
-    /// Its way of counting losses uses how many packets a SACK answers.
-    pub(crate) fn reads_packet_counts(&self) -> bool {
-        self.profile.get(Hook::LossCount) == "delayed_ack_cmt"
-    }
-
-    /// Policies that predict arrivals know ways there from ways back by them.
-    pub(crate) fn reads_time_stamps(&self) -> bool {
-        self.profile.get(Hook::Abandon) == "arrival"
-    }
-
     /// Parity is made or read here, and nothing forbids it: an unsigned chunk must not become DATA that has to be signed,
     /// and an NR-SACK must not vouch for what did not come by itself.
     pub(crate) fn takes_parity(&self) -> bool {
         let e = &self.extensions;
-        let wanted = e.parity
-            || matches!(self.profile.get(Hook::Redundancy), "erasure" | "split_error_correction")
-            || self.profile.get(Hook::Repair) != Hook::Repair.default_policy();
+        let wanted = e.parity || self.profile.asks().any(Asks::PARITY.and(Asks::REPAIR));
         let signed = || self.auth.chunks.iter().any(|k| matches!(*k, kind::DATA | kind::I_DATA));
         wanted && e.partial_reliability && (!e.nr_sack || e.nr_sack_covers_undelivered) && !signed()
     }

@@ -184,7 +184,7 @@ fn longest_flight(c: &ChunkView, deadline: Instant) -> Duration {
 
 impl Abandon for Arrival {
     fn asks(&self) -> Asks {
-        Asks::LOAD
+        Asks::LOAD.and(Asks::TIME_STAMPS)
     }
     fn give_up(&self, cx: &AssocView<'_>, c: &ChunkView) -> Option<Reason> {
         if c.deadline.is_some_and(|d| self.whole && c.group_broken || self.is_late(cx, c, d)) {

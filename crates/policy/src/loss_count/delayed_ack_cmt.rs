@@ -9,6 +9,7 @@
 //! nothing, only what gap blocks newly do.
 
 use super::LossCount;
+use crate::asks::Asks;
 use crate::registry::{Hook, ParamInfo, Policy, PolicyInfo};
 use crate::view::{AssocView, CopyView, SackView};
 use anabranch_base::PathId;
@@ -34,6 +35,9 @@ struct DelayedAckCmt {
 }
 
 impl LossCount for DelayedAckCmt {
+    fn asks(&self) -> Asks {
+        Asks::PACKET_COUNTS
+    }
     fn reports(&self, cx: &AssocView<'_>, sack: &SackView<'_>, copy: &CopyView) -> u8 {
         let of = |list: &[Option<u64>]| list.get(copy.path.index()).copied().flatten();
         let reports = |path: PathId| !self.gaps || sack.gapped.has(path);

@@ -5,6 +5,7 @@ use crate::auth::{AuthParams, RANDOM_LEN};
 use crate::config::{AssocConfig, OwnParameter};
 use crate::cookie::{Cookie, MAX_LISTED, PeerAuth};
 use anabranch_base::Duration;
+use anabranch_policy::Asks;
 use anabranch_wire::{Encode, Parameter, Params, UnknownAction, kind, list_u16, parameter_kind};
 use smallvec::SmallVec;
 use std::net::IpAddr;
@@ -231,10 +232,11 @@ pub(crate) fn announce(
         }
         extensions.push(kind::I_DATA);
     }
-    if config.reads_packet_counts() && both(|p| p.packet_count) {
+    let asks = config.profile.asks();
+    if asks.any(Asks::PACKET_COUNTS) && both(|p| p.packet_count) {
         Parameter::PacketCount.encode(out);
     }
-    if config.reads_time_stamps() && both(|p| p.time_stamps) {
+    if asks.any(Asks::TIME_STAMPS) && both(|p| p.time_stamps) {
         Parameter::TimeStamps.encode(out);
     }
     if config.takes_parity() && both(|p| p.parity) {

@@ -2,6 +2,7 @@
 
 use super::announced::Announced;
 use crate::config::AssocConfig;
+use anabranch_policy::Asks;
 use std::ops::Deref;
 
 /// Extensions that both ends can do.
@@ -50,7 +51,7 @@ impl PeerFeatures {
             forward_tsn,
             asconf: a.asconf && ours.dynamic_addresses && signs,
             packet_count: a.packet_count,
-            time_stamps: a.time_stamps && config.reads_time_stamps(),
+            time_stamps: a.time_stamps && config.profile.asks().any(Asks::TIME_STAMPS),
             parity: a.parity && config.takes_parity() && forward_tsn,
             reconfig: a.reconfig && ours.stream_reconfiguration,
             interleaving,
