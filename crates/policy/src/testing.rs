@@ -49,21 +49,18 @@ impl Scene {
     }
     pub fn cx(&self) -> AssocView<'_> {
         AssocView {
-            now: self.now,
-            paths: &self.paths,
             eligible: self.eligible,
             aside: self.aside,
             primary: self.primary,
             peer_rwnd: self.peer_rwnd,
-            outstanding: self.paths.iter().map(|p| p.in_flight).sum(),
             unsent: self.unsent,
-            initial_cwnd: 4_404,
             period: self.period,
             aggregate_window: self.aggregate_window,
             send_buffer_fill: self.fill,
             data_sent_at: self.data_sent_at,
             class_rates: self.class_rates,
             timeouts: &self.timeouts,
+            ..AssocView::of(self.now, &self.paths)
         }
     }
     /// The window of path `i` is full.
@@ -107,63 +104,31 @@ impl Scene {
 
 /// A SACK that acknowledged up to `highest` on one path.
 pub(crate) fn sack(highest: Option<Tsn>) -> crate::view::SackView<'static> {
-    crate::view::SackView {
-        newest_seq: &[],
-        oldest_seq: &[],
-        highest_newly_acked: highest,
-        highest_since_advance: highest,
-        gapped: PathSet::EMPTY,
-        cumulative_advanced: false,
-        flight_before: &[],
-        packets_reported: 1,
-    }
+    crate::view::SackView::up_to(highest)
 }
 
 /// A copy of chunk `tsn` sent on `path` in packet `tx_seq`.
 pub(crate) fn copy(tsn: u32, path: u8, tx_seq: u64) -> crate::view::CopyView {
-    let sent_at = Instant::from_millis(99_900);
-    let mut chunk = ChunkView::waiting(Tsn(tsn));
-    chunk.last_path = Some(PathId(path));
-    chunk.last_sent = Some(sent_at);
-    chunk.transmissions = 1;
-    (chunk.live_copies, chunk.live_on) = (1, anabranch_base::PathSet::only(PathId(path)));
-    crate::view::CopyView { chunk, path: PathId(path), tx_seq, sent_at, misses: 0 }
+    crate::view::CopyView::sent(Tsn(tsn), PathId(path), tx_seq, Instant::from_millis(99_900))
 }
 
 /// A fast-retransmit loss of one chunk on `path` that opens an episode.
 pub(crate) fn loss(path: u8) -> crate::loss_cause::LossEvent {
-    crate::loss_cause::LossEvent {
-        path: PathId(path),
-        kind: crate::loss_cause::LossKind::FastRetransmit,
-        bytes: 1_144,
-        packets: None,
-        new_episode: true,
-    }
+    crate::loss_cause::LossEvent::reported(PathId(path), 1_144)
 }
 
 /// `bytes` acknowledged on path 0.
 pub(crate) fn acked(bytes: u64, oldest_advanced: bool, cumulative_advanced: bool) -> crate::ack_credit::PathAck {
     crate::ack_credit::PathAck {
-        path: PathId(0),
-        bytes,
-        cumulative_bytes: 0,
-        fully_used: true,
         oldest_advanced,
         cumulative_advanced,
+        ..crate::ack_credit::PathAck::of(PathId(0), bytes)
     }
 }
 
 /// Stream `id` whose first message arrived as number `order`.
 pub(crate) fn stream(id: u16, order: u64) -> StreamView {
-    StreamView {
-        id: StreamId(id),
-        value: None,
-        class: 2,
-        head_len: 1_000,
-        head_deadline: None,
-        head_queued: Instant::from_millis(order),
-        head_order: order,
-    }
+    StreamView::ready(StreamId(id), order)
 }
 
 /// Asks a stream scheduler as the engine does: for the places of streams that are new or were taken from.
@@ -203,19 +168,7 @@ impl Turns {
 
 /// The `n`th packet with DATA since the last SACK.
 pub(crate) fn received(n: u32) -> crate::acknowledge::ReceiveView {
-    crate::acknowledge::ReceiveView {
-        now: Instant::from_millis(5),
-        packets_since_sack: n,
-        way_back: Ppm(0),
-        gap: false,
-        gap_left: false,
-        duplicates_only: false,
-        counted: false,
-        immediate: false,
-        last_sack: None,
-        first_data: None,
-        delay: ms(200),
-    }
+    crate::acknowledge::ReceiveView::in_order(Instant::from_millis(5), n)
 }
 
 /// The policy of a table's row as a profile builds it, from parameters as a user writes them.

@@ -22,6 +22,20 @@ pub struct PathAck {
     pub cumulative_advanced: bool,
 }
 
+impl PathAck {
+    /// `bytes` of gap blocks on a path whose window was full, as a starting point for tests.
+    pub const fn of(path: PathId, bytes: u64) -> Self {
+        PathAck {
+            path,
+            bytes,
+            cumulative_bytes: 0,
+            fully_used: true,
+            oldest_advanced: false,
+            cumulative_advanced: false,
+        }
+    }
+}
+
 /// Which chunk is expected next of a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Expects {

@@ -31,6 +31,25 @@ pub struct ReceiveView {
     pub delay: Duration,
 }
 
+impl ReceiveView {
+    /// After the `n`th packet in order since the last SACK, with the delay of RFC 9260 §6.2, as a starting point for tests.
+    pub const fn in_order(now: Instant, n: u32) -> Self {
+        ReceiveView {
+            now,
+            packets_since_sack: n,
+            way_back: Ppm(0),
+            gap: false,
+            gap_left: false,
+            duplicates_only: false,
+            counted: false,
+            immediate: false,
+            last_sack: None,
+            first_data: None,
+            delay: Duration::from_millis(200),
+        }
+    }
+}
+
 /// When to acknowledge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AckWhen {

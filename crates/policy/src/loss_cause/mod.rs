@@ -29,6 +29,13 @@ pub struct LossEvent {
     pub new_episode: bool,
 }
 
+impl LossEvent {
+    /// `bytes` on `path` that missing reports noticed, which open an episode, as a starting point for tests.
+    pub const fn reported(path: PathId, bytes: u64) -> Self {
+        LossEvent { path, kind: LossKind::FastRetransmit, bytes, packets: None, new_episode: true }
+    }
+}
+
 /// Packets of one path that were taken for lost together, by their serials on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LostPackets {

@@ -43,6 +43,26 @@ pub struct AssocView<'a> {
 }
 
 impl<'a> AssocView<'a> {
+    /// An association with nothing to send, of whose paths those in use take data, as a starting point for tests.
+    pub fn of(now: Instant, paths: &'a [PathView]) -> Self {
+        AssocView {
+            now,
+            paths,
+            eligible: paths.iter().filter(|p| p.state.usable()).fold(PathSet::EMPTY, |set, p| set.with(p.id)),
+            aside: PathSet::EMPTY,
+            primary: PathId(0),
+            peer_rwnd: 1 << 20,
+            outstanding: paths.iter().map(|p| p.in_flight).sum(),
+            unsent: 0,
+            initial_cwnd: 4_404,
+            period: Period::default(),
+            aggregate_window: None,
+            send_buffer_fill: Ppm(0),
+            data_sent_at: None,
+            class_rates: [Rate::ZERO; 3],
+            timeouts: &[],
+        }
+    }
     /// The view of path `p`.
     pub fn path(&self, p: PathId) -> Option<&'a PathView> {
         self.paths.get(p.index())

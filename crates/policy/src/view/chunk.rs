@@ -117,3 +117,18 @@ pub struct CopyView {
     /// Reports that it is missing, this one included.
     pub misses: u8,
 }
+
+impl CopyView {
+    /// The only transmission of chunk `tsn` of which nothing is known yet, as a starting point for tests.
+    pub fn sent(tsn: Tsn, path: PathId, tx_seq: u64, sent_at: Instant) -> Self {
+        let chunk = ChunkView {
+            last_path: Some(path),
+            last_sent: Some(sent_at),
+            transmissions: 1,
+            live_copies: 1,
+            live_on: PathSet::only(path),
+            ..ChunkView::waiting(tsn)
+        };
+        CopyView { chunk, path, tx_seq, sent_at, misses: 0 }
+    }
+}

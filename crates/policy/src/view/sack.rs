@@ -22,3 +22,19 @@ pub struct SackView<'a> {
     /// DATA packets the peer counted since its last SACK (DAC); 1 without DAC.
     pub packets_reported: u8,
 }
+
+impl SackView<'_> {
+    /// A SACK of one packet that acknowledged TSNs up to `highest`, as a starting point for tests.
+    pub const fn up_to(highest: Option<Tsn>) -> Self {
+        SackView {
+            newest_seq: &[],
+            oldest_seq: &[],
+            highest_newly_acked: highest,
+            highest_since_advance: highest,
+            gapped: PathSet::EMPTY,
+            cumulative_advanced: false,
+            flight_before: &[],
+            packets_reported: 1,
+        }
+    }
+}

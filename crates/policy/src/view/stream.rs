@@ -20,3 +20,18 @@ pub struct StreamView {
     /// Order of arrival of its first message over all streams.
     pub head_order: u64,
 }
+
+impl StreamView {
+    /// A stream with one message of 1,000 bytes, the `order`th that the user handed over, as a starting point for tests.
+    pub const fn ready(id: StreamId, order: u64) -> Self {
+        StreamView {
+            id,
+            value: None,
+            class: 2,
+            head_len: 1_000,
+            head_deadline: None,
+            head_queued: Instant::from_millis(order),
+            head_order: order,
+        }
+    }
+}
