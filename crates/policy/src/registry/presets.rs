@@ -10,10 +10,10 @@ pub(super) struct Preset {
 }
 
 /// Profiles of ours, made for networks that come and go; all others are of standards, papers and old implementations.
-pub(super) const OURS: &[&str] = &["cmt", "cmt-fair", "thin", "media", "low-latency", "live"];
+pub(super) const OURS: &[&str] = &["cmt", "cmt-fair", "thin", "media", "low-latency", "live", "live-parity"];
 
 /// Profiles that find out by themselves how large a packet each path carries (RFC 8899).
-pub(super) const FIND_PACKET_SIZE: &[&str] = &["live"];
+pub(super) const FIND_PACKET_SIZE: &[&str] = &["live", "live-parity"];
 
 /// Bytes of a DATA chunk's header, which ns-2 counts in every window. Its windows count chunks with their headers, ours
 /// count payload; all its chunks have one size, 1500 bytes less 20 for IP and 12 for SCTP, so that scaling by it makes
@@ -53,6 +53,28 @@ pub(super) const SETTINGS: &[(&str, &[(&str, u64)])] = &[
     ("ns2-era-cmt", &NS2),
     ("ns2-era-cmt", &[("first_data_waits", 1)]),
 ];
+
+/// What `live` and `live-parity` share, with what differs.
+macro_rules! live {
+    ($($more:expr),*) => {
+        &[
+            (Hook::PathScheduler, "earliest_arrival:queue_cost=4,look_ahead=40"),
+            (Hook::Retransmission, "predicted_arrival"),
+            (Hook::RetransmissionOrder, "class_then_tsn"),
+            (Hook::LossCount, "per_path"),
+            (Hook::LossThreshold, "rack:reports=0,deviations=4,window=0.1"),
+            (Hook::LossTimer, "tail_probe:ack_delay=0,least=15"),
+            (Hook::Window, "bbr:gain=1.5,probe=250,ack_interval=10"),
+            (Hook::AckCredit, "sack_bytes"),
+            (Hook::Timer, "rfc9260:rto_min=300,resume=1,probe=50,ask=1"),
+            (Hook::StreamScheduler, "frame_importance"),
+            (Hook::Abandon, "arrival:whole=1,drain=1"),
+            (Hook::Acknowledge, "at_intervals"),
+            (Hook::PathState, "path_truth:ack_delay=0,few=4,probe=100,revisit=100"),
+            $($more),*
+        ]
+    };
+}
 
 /// All profiles.
 pub(super) const PRESETS: &[Preset] = &[
@@ -207,22 +229,12 @@ pub(super) const PRESETS: &[Preset] = &[
     Preset {
         name: "live",
         summary: "Live video over several paths: every chunk in time, no data on silent paths, losses repaired at once.",
-        choices: &[
-            (Hook::PathScheduler, "earliest_arrival:queue_cost=4,look_ahead=40"),
-            (Hook::Retransmission, "predicted_arrival"),
-            (Hook::RetransmissionOrder, "class_then_tsn"),
-            (Hook::LossCount, "per_path"),
-            (Hook::LossThreshold, "rack:reports=0,deviations=4,window=0.1"),
-            (Hook::LossTimer, "tail_probe:ack_delay=0,least=15"),
-            (Hook::Window, "bbr:gain=1.5,probe=250,ack_interval=10"),
-            (Hook::AckCredit, "sack_bytes"),
-            (Hook::Timer, "rfc9260:rto_min=300,resume=1,probe=50,ask=1"),
-            (Hook::StreamScheduler, "frame_importance"),
-            (Hook::Abandon, "arrival:whole=1,drain=1"),
-            (Hook::Acknowledge, "at_intervals"),
-            (Hook::PathState, "path_truth:ack_delay=0,few=4,probe=100,revisit=100"),
-            (Hook::Redundancy, "deadline_copy"),
-        ],
+        choices: live![(Hook::Redundancy, "deadline_copy")],
+    },
+    Preset {
+        name: "live-parity",
+        summary: "As live, with parity beside its copies for losses that cannot be sent again in time; of both ends.",
+        choices: live![(Hook::Redundancy, "erasure:copies=1"), (Hook::Repair, "erasure:on_demand=1")],
     },
 ];
 

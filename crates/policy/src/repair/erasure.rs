@@ -4,7 +4,9 @@
 //! kept back to a number and a sum of bytes, whichever is less; parity that covers an older one is useless. At most 32
 //! sums wait, each with at most 64 chunks that are missing. No more parity is looked into than chunks came, but for 64:
 //! a peer that sends nothing else costs no more than one that sends data.
-//! Parameters: `chunks` that are kept; `memory` for them, KiB.
+//! With `on_demand` nothing is kept before parity comes, nor once none has come for long: a stream that loses nothing costs
+//! no copy of its payload, and the first sum of another one may find too little to be solved.
+//! Parameters: `chunks` that are kept; `memory` for them, KiB; `on_demand`.
 
 use super::Repair;
 use crate::asks::Counter;
@@ -22,14 +24,20 @@ pub(super) const POLICY: Policy<dyn Repair> = Policy {
         params: &[
             ParamInfo::count("chunks", 512, "", 16, 4_096, "kept for parity that is still to come"),
             ParamInfo::count("memory", 1_024, "KiB", 16, 65_536, "for them"),
+            ParamInfo::flag("on_demand", false, "nothing is kept before parity comes"),
         ],
     },
     build: |p| Box::new(Erasure::new(p)),
 };
 
+/// Chunks for which what comes is kept after parity came, with `on_demand`: some minutes of a film.
+const KEPT_FOR: u32 = 100_000;
+
 struct Erasure {
     limits: Limits,
     decoder: Decoder,
+    /// Chunks that are still kept; none where all are.
+    left: Option<u32>,
     counters: [Counter; 4],
 }
 
@@ -44,7 +52,7 @@ impl Erasure {
         let (sources, bytes) = (p.count("chunks") as usize, p.count("memory") as usize * 1_024);
         let limits = Limits { sources, bytes, ..Limits::default() };
         let counters = [("repaired", 0), ("parity-needless", 0), ("parity-waited", 0), ("parity-useless", 0)];
-        Erasure { limits, decoder: Decoder::new(limits), counters }
+        Erasure { limits, decoder: Decoder::new(limits), left: p.flag("on_demand").then_some(0), counters }
     }
 }
 
@@ -53,9 +61,18 @@ impl Repair for Erasure {
         &self.counters
     }
     fn arrived(&mut self, number: u64, pieces: &[&[u8]]) {
+        match &mut self.left {
+            Some(0) => return,
+            Some(left) => *left -= 1,
+            None => {}
+        }
         self.decoder.source(number, pieces);
+        if self.left == Some(0) {
+            self.decoder = Decoder::new(self.limits);
+        }
     }
     fn parity(&mut self, number: u64, record: &[u8]) {
+        self.left = self.left.map(|_| KEPT_FOR);
         let outcome = match Record::read(number, record) {
             None => Outcome::TooMuch,
             Some(r) => {
@@ -118,5 +135,21 @@ mod tests {
         assert_eq!(r.counters, [("repaired", 1), ("parity-needless", 1), ("parity-waited", 0), ("parity-useless", 2)]);
         r.begin_anew();
         assert_eq!(r.held_bytes(), 0);
+    }
+
+    #[test]
+    fn on_demand_nothing_is_kept_before_parity_comes() {
+        let mut r = crate::testing::built(&POLICY, "on_demand=1", 0);
+        [10, 11].into_iter().for_each(|n| r.arrived(n, &[&chunk(n)]));
+        assert_eq!(r.held_bytes(), 0);
+        r.parity(13, &parity(13, &[10, 11, 12]));
+        assert!(r.restored().is_none(), "too little is known");
+        [14, 15].into_iter().for_each(|n| r.arrived(n, &[&chunk(n)]));
+        r.parity(17, &parity(17, &[14, 15, 16]));
+        assert_eq!(r.restored().map(|(n, _)| n), Some(16));
+        for n in 18..18 + u64::from(KEPT_FOR) {
+            r.arrived(n, &[b"x"]);
+        }
+        assert_eq!(r.held_bytes(), 0, "none came for long");
     }
 }
