@@ -42,6 +42,18 @@ fn what_is_damaged_is_rejected_and_sent_again() {
     }
 }
 
+/// A damaged packet came, and yet its chunks did not.
+#[test]
+fn what_is_damaged_is_no_packet_that_arrived() {
+    let metrics = ["main.rejected", "main.lost-damaged-as-congestion", "main.lost-arrived-as-congestion"];
+    for (corrupt, at_least) in [("2%", 20.0), ("10%", 20.0), ("bits 1e-6", 5.0)] {
+        let v = run(&format!(", up.corrupt = \"{corrupt}\""), SCTP, &metrics).values;
+        let [rejected, damaged, arrived] = v[..] else { panic!("{v:?}") };
+        assert!(rejected >= Some(at_least) && damaged >= Some(at_least), "{corrupt}: {v:?}");
+        assert!(arrived <= damaged.map(|d| d / 4.0), "{corrupt}: {v:?}");
+    }
+}
+
 #[test]
 fn every_model_and_direction_can_be_asked_for() {
     for corrupt in [", corrupt = \"bits 1e-6\"", ", corrupt = \"blocks\"", ", down.corrupt = \"blocks 50% 50%\""] {

@@ -1,7 +1,7 @@
 //! Messages that are of use up to a deadline: which of them came, and when.
 
 use anabranch_base::{Duration, Instant};
-use anabranch_sim::traffic::{Emission, Source};
+use anabranch_sim::traffic::{Emission, FrameClass, Source};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What the sending side notes and the receiving side looks up.
@@ -14,6 +14,8 @@ pub struct Due {
     pub made: Instant,
     /// Its deadline.
     pub at: Instant,
+    /// Class of the frame, where it is one.
+    pub class: Option<FrameClass>,
     /// Packets of it.
     pub packets: u64,
     /// Those that came.
@@ -130,6 +132,7 @@ impl Dues {
             Due {
                 made: p.made,
                 at,
+                class: None,
                 packets: 1,
                 came: u64::from(came),
                 late: u64::from(late),

@@ -107,6 +107,8 @@ impl Framed {
 pub enum Lateness {
     /// Part of the packets that came late or not at all.
     Unusable,
+    /// Part of those of frames of one class.
+    UnusableOf(FrameClass),
     /// Part of those that came which came late.
     Messages,
     /// Part of the bytes that came which came late.
@@ -182,13 +184,16 @@ const FLOW: [(&str, FlowMetric, &str); 18] = [
     ("reorder-max", FlowMetric::ReorderMax, "byte"),
     ("deadline-misses", FlowMetric::DeadlineMisses, ""),
 ];
-const MORE: [(&str, FlowMetric, &str); 29] = [
+const MORE: [(&str, FlowMetric, &str); 32] = [
     ("rejected", FlowMetric::Rejected, ""),
     ("decisions", FlowMetric::Decisions, ""),
     ("holes-mean", FlowMetric::HolesMean, ""),
     ("holes-max", FlowMetric::HolesMax, ""),
     ("jain", FlowMetric::Jain, ""),
     ("unusable-packets", FlowMetric::Due(Lateness::Unusable), ""),
+    ("unusable-packets-i", FlowMetric::Due(Lateness::UnusableOf(FrameClass::I)), ""),
+    ("unusable-packets-p", FlowMetric::Due(Lateness::UnusableOf(FrameClass::P)), ""),
+    ("unusable-packets-b", FlowMetric::Due(Lateness::UnusableOf(FrameClass::B)), ""),
     ("late-messages", FlowMetric::Due(Lateness::Messages), ""),
     ("psnr", FlowMetric::Picture(Picture::Psnr), "dB"),
     ("mos", FlowMetric::Picture(Picture::Mos), ""),

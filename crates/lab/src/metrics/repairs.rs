@@ -60,13 +60,16 @@ pub enum Truth {
     Down,
     /// It was larger than the link's MTU.
     Mtu,
+    /// It came damaged, which its checksum showed.
+    Damaged,
     /// It was not lost: it arrived, or its report was.
     Arrived,
 }
 
 impl Truth {
     /// All of them.
-    pub const ALL: [Truth; 6] = [Truth::Queue, Truth::Radio, Truth::Arq, Truth::Down, Truth::Mtu, Truth::Arrived];
+    pub const ALL: [Truth; 7] =
+        [Truth::Queue, Truth::Radio, Truth::Arq, Truth::Down, Truth::Mtu, Truth::Damaged, Truth::Arrived];
 
     /// One word for the names of metrics.
     pub const fn as_str(self) -> &'static str {
@@ -76,6 +79,7 @@ impl Truth {
             Truth::Arq => "arq",
             Truth::Down => "down",
             Truth::Mtu => "mtu",
+            Truth::Damaged => "damaged",
             Truth::Arrived => "arrived",
         }
     }
@@ -85,7 +89,7 @@ impl Truth {
         matches!(
             (self, named),
             (Truth::Queue, Cause::Congestion)
-                | (Truth::Radio | Truth::Arq, Cause::Radio)
+                | (Truth::Radio | Truth::Arq | Truth::Damaged, Cause::Radio)
                 | (Truth::Down, Cause::PathFailure)
                 | (Truth::Arrived, Cause::Reordering)
         )
@@ -250,9 +254,9 @@ impl Repairs {
         self.lost.extend(packet.map(|packet| Lost { first, packet, cause: l.cause }));
     }
 
-    /// A link dropped this packet.
-    pub fn dropped(&mut self, packet: u32, why: DropReason) {
-        self.dropped.insert(packet, why.into());
+    /// This packet did not come, or not whole.
+    pub fn dropped(&mut self, packet: u32, why: Truth) {
+        self.dropped.insert(packet, why);
     }
 
     /// The numbers of all that was noted until now of chunks that first left in this window; none where that was not

@@ -113,7 +113,7 @@ fn the_named_cause_stands_beside_the_true_one() {
         left(&mut r, n, 10 * u64::from(n), n, First);
     }
     let why = [DropReason::Queue, DropReason::Loss, DropReason::Loss, DropReason::Down];
-    why.into_iter().enumerate().for_each(|(n, why)| r.dropped(n as u32, why));
+    why.into_iter().enumerate().for_each(|(n, why)| r.dropped(n as u32, why.into()));
     let named = [Cause::Congestion, Cause::Congestion, Cause::Radio, Cause::PathFailure, Cause::Reordering];
     let lost = |n: u32, cause| LostCopy { tsn: Tsn(n), sent_at: ms(10 * u64::from(n)), path: PathId(0), cause };
     named.into_iter().enumerate().for_each(|(n, c)| r.taken_for_lost(&lost(n as u32, Some(c))));

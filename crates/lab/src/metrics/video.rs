@@ -226,6 +226,7 @@ impl Video {
         self.frames.iter().map(|f| Due {
             made: f.at,
             at: f.at + self.playout,
+            class: Some(f.class),
             packets: f.packets as u64,
             came: f.arrived as u64,
             late: (f.arrived - f.in_time) as u64,

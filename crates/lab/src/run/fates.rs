@@ -1,22 +1,26 @@
 //! What links did to the packets of SCTP, for metrics that put it beside what senders took it for; and how often the
 //! segments of TCP left, which its agents do not tell.
 
-use crate::metrics::{Departure, Repairs};
+use crate::metrics::{Departure, Repairs, Truth};
 use crate::node::SctpPacket;
 use anabranch_base::PathId;
 use anabranch_engine::TransmissionCause;
-use anabranch_sim::link::DropReason;
 use anabranch_sim::network::{AgentId, Body, Event, Observer, What};
 use anabranch_sim::transport::tcp::Segment;
 use std::collections::BTreeMap;
 
-/// Notes every SCTP packet that a link dropped: its sender, its number there, and why.
+/// Notes every SCTP packet that a link dropped or damaged: its sender, its number there, and why it was of no use.
 #[derive(Default)]
-pub(super) struct Fates(pub Vec<(AgentId, u32, DropReason)>);
+pub(super) struct Fates(pub Vec<(AgentId, u32, Truth)>);
 
 impl Observer<SctpPacket> for Fates {
     fn observe(&mut self, event: Event<'_, SctpPacket>) {
-        if let (What::Dropped(why), Body::Other(p)) = (event.what, event.packet.body.as_sent().0) {
+        let why = match (event.what, &event.packet.body) {
+            (What::Dropped(why), _) => why.into(),
+            (What::Received, Body::Damaged(_)) => Truth::Damaged,
+            _ => return,
+        };
+        if let Body::Other(p) = event.packet.body.as_sent().0 {
             self.0.push((event.packet.from, p.number(), why));
         }
     }

@@ -199,6 +199,8 @@ impl<'m> Within<'m> {
             l.record.borrow().each_due(|d| {
                 let (some, whole) = match of {
                     Lateness::Unusable => (d.unusable(), d.packets),
+                    Lateness::UnusableOf(class) if d.class != Some(class) => return,
+                    Lateness::UnusableOf(_) => (d.unusable(), d.packets),
                     Lateness::Messages => (d.late, d.came),
                     Lateness::Bytes => (d.late_bytes, d.bytes),
                 };

@@ -1,8 +1,9 @@
 //! Why a metric has no value at a point of the sweep.
 
-use super::flow::{Flow, Sctp, Transport};
+use super::flow::{Flow, Transport};
 use super::plan::{Measure, Of, Plan, covers};
-use crate::metrics::{Delay, FlowMetric, Framed, LinkMetric, is_of_mptcp, is_stage};
+use super::sctp::Sctp;
+use crate::metrics::{Delay, FlowMetric, Framed, Lateness, LinkMetric, is_of_mptcp, is_stage};
 use anabranch_base::Instant;
 use anabranch_policy::registry::{self, Hook};
 use anabranch_sim::LinkConfig;
@@ -98,6 +99,9 @@ fn lacks(f: &Flow, m: FlowMetric) -> Option<String> {
             without.then(|| "needs a `lifetime`, such as \"150ms\"".to_owned())
         }),
         M::Picture(_) => f.picture_rate().is_none().then(|| "needs a `psnr-rate`, such as \"1mbit\"".to_owned()),
+        M::Due(Lateness::UnusableOf(_)) => {
+            f.playout.is_none().then(|| "needs `playout`, such as \"300ms\", and traffic of kind video".to_owned())
+        }
         M::Due(_) => (f.playout.is_none() && f.deadline.is_none())
             .then(|| "needs a `deadline`, such as \"200ms\", or `playout` for what a viewer sees".to_owned()),
         M::Viewed(_) | M::Framed(_) => {
