@@ -73,7 +73,7 @@ fn build(case: &Case) -> Network<()> {
         let access = LinkConfig::fixed(Some(Rate::from_bits_per_sec(10_000_000_000)), Duration::from_micros(100));
         let both = || (access.clone(), access.clone());
         let pairs = (0..case.flows).map(|_| (both(), both())).collect();
-        Topology::shared_bottleneck((link.clone(), link), pairs)
+        Topology::shared_bottleneck((link.clone(), link), pairs, 1)
     } else {
         Topology::single_path((link.clone(), link))
     };

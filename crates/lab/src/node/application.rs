@@ -30,11 +30,19 @@ pub struct Delivery {
     pub lifetime: [Option<Duration>; 3],
     /// Given up after so many repetitions, by class.
     pub max_retransmissions: [Option<u16>; 3],
+    /// Importance of messages that are not frames, 0 first.
+    pub class: u8,
 }
 
 impl Default for Delivery {
     fn default() -> Self {
-        Delivery { streams: Streams::InTurn(1), unordered: false, lifetime: [None; 3], max_retransmissions: [None; 3] }
+        Delivery {
+            streams: Streams::InTurn(1),
+            unordered: false,
+            lifetime: [None; 3],
+            max_retransmissions: [None; 3],
+            class: SendOptions::default().class,
+        }
     }
 }
 
@@ -64,7 +72,8 @@ impl Delivery {
             Streams::ByClass(_) => None,
         };
         let plain = SendOptions::default();
-        let index = frame.map_or(usize::from(plain.class), |(class, _)| class.index());
+        // All messages that are not frames have one value of each.
+        let index = frame.map_or(Class::B.index(), |(class, _)| class.index());
         let lifetime = self.lifetime.get(index).copied().flatten();
         let options = SendOptions {
             unordered: self.unordered,
@@ -75,7 +84,7 @@ impl Delivery {
         };
         let Some((class, group)) = frame else {
             let deadline = lifetime.map(|l| at + l);
-            return SendOptions { stream: in_turn.unwrap_or(StreamId(0)), deadline, ..options };
+            return SendOptions { stream: in_turn.unwrap_or(StreamId(0)), deadline, class: self.class, ..options };
         };
         // What the program does by the same code; the scenario may want another order.
         let submission = Submission::new(class, group, at, lifetime).on(self.stream_count());

@@ -173,11 +173,13 @@ impl Scene {
     ) -> Result<(AgentId, AgentId), RunError> {
         let policies = RandomStream::named(seed, &format!("{}.policies", f.name)).u64();
         let (association, _) = s.config(policies).map_err(|e| RunError(e.to_string()))?;
+        let answering = s.peer_config(policies).map_err(|e| RunError(e.to_string()))?;
+        let answering = answering.unwrap_or_else(|| association.clone());
         let receiver = self.network.next_id();
         let sender = AgentId(receiver.0 + 1);
-        let config = |end, peer| SctpConfig {
+        let config = |end, association, peer| SctpConfig {
             end,
-            association: association.clone(),
+            association,
             pairs: pairs.clone(),
             peer,
             overhead: s.overhead,
@@ -185,11 +187,11 @@ impl Scene {
             flow: f.name.clone(),
         };
         let reader = s.read_rate.map_or(Reader::at_once(), Reader::at);
-        let server = SctpAgent::new(config(End::Server, sender), record.clone()).reading(reader);
+        let server = SctpAgent::new(config(End::Server, answering, sender), record.clone()).reading(reader);
         let dial = f.follow.map(|follow| Dial::new(follow.what));
         let app = Application::new(followed(f, seed, record, dial.as_ref()), s.delivery);
         let reports = if s.reads_true_loss() { self.losses(&pairs) } else { Vec::new() };
-        let client = SctpAgent::new(config(End::Client, receiver), record.clone())
+        let client = SctpAgent::new(config(End::Client, association, receiver), record.clone())
             .sending(app)
             .telling(dial)
             .with_reports(reports);

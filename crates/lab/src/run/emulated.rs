@@ -61,6 +61,9 @@ impl Emulated {
         if sctp.read_rate.is_some() {
             return wrong("there is no read-rate");
         }
+        if sctp.peer.is_some() {
+            return wrong("both ends have one profile: remove `peer`");
+        }
         let scene = scene(plan, seed)?;
         let live = scene.flows.first().ok_or_else(|| RunError("no flow".to_owned()))?;
         let paths = live.pairs.iter().map(|pair| path(plan, &scene, sctp, *pair));

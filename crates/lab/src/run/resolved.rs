@@ -6,7 +6,7 @@ use crate::node::{Delivery, Follow, Follows, Streams};
 use crate::scenario::{Flow, Mptcp, Plan, Playout, Point, Sctp, Transport};
 use anabranch_engine::AssocConfig;
 use anabranch_media::HEADER_LEN;
-use anabranch_policy::registry::Hook;
+use anabranch_policy::registry::{Hook, Profile};
 use anabranch_sim::link::LinkConfig;
 use anabranch_sim::queue::Limit;
 use anabranch_sim::topology::{Cable, Role, Topology};
@@ -260,15 +260,18 @@ fn of_flow(to: &mut Below<'_>, f: &Flow) -> Result<(), String> {
 }
 
 fn of_sctp(to: &mut Below<'_>, s: &Sctp) -> Result<(), String> {
-    let Sctp { profile, limits: _, delivery, read_rate, paths, overhead } = s;
-    to.put("profile", profile.name());
-    for hook in Hook::ALL {
-        to.put(&hook.name().replace('_', "-"), profile.spec_in_full(hook));
+    let Sctp { profile, peer, limits: _, delivery, read_rate, paths, overhead } = s;
+    of_profile(to, profile);
+    if let Some((peer, association)) = peer.as_ref().zip(s.peer_config(0).map_err(|e| e.to_string())?) {
+        let mut to = to.below("peer");
+        of_profile(&mut to, peer);
+        of_association(&mut to, association);
     }
-    let Delivery { streams, unordered, lifetime, max_retransmissions } = *delivery;
+    let Delivery { streams, unordered, lifetime, max_retransmissions, class } = *delivery;
     to.put("streams", delivery.stream_count());
     to.put("streams-by", if matches!(streams, Streams::ByClass(_)) { "class" } else { "turn" });
     to.put("unordered", unordered);
+    to.put("class", class);
     to.by_class("lifetime", lifetime.map(|l| l.map(time)));
     to.by_class("max-retransmissions", max_retransmissions);
     to.put("read-rate", read_rate.map(rate));
@@ -277,6 +280,13 @@ fn of_sctp(to: &mut Below<'_>, s: &Sctp) -> Result<(), String> {
     // What the limits of the scenario made of the profile's.
     of_association(to, s.config(0).map_err(|e| e.to_string())?.0);
     Ok(())
+}
+
+fn of_profile(to: &mut Below<'_>, profile: &Profile) {
+    to.put("profile", profile.name());
+    for hook in Hook::ALL {
+        to.put(&hook.name().replace('_', "-"), profile.spec_in_full(hook));
+    }
 }
 
 fn of_association(to: &mut Below<'_>, a: AssocConfig) {
@@ -420,7 +430,6 @@ fn of_tcp(to: &mut Below<'_>, c: &TcpConfig) {
 mod tests {
     use super::*;
     use crate::scenario::Scenario;
-    use anabranch_policy::registry::Profile;
     use serde_json::json;
 
     const TWO: &str = r#"

@@ -2,9 +2,10 @@
 
 use super::derived::{Definitions, Derived};
 use super::drawn::{self, Drawn, Take};
-use super::flow::{self, Flow, Sctp, Transport};
+use super::flow::{self, Flow, Transport};
 use super::phases::{Asked, Said};
 use super::queue_limits;
+use super::sctp::Sctp;
 use super::series::SeriesOf;
 use super::sweep::Sweep;
 use super::topology;

@@ -64,3 +64,39 @@ fn heartbeats_can_be_off() {
     let wrong = interval("false").expect_err("no text");
     assert!(wrong.contains("`heartbeat-interval`") && wrong.contains("a time such as \"30s\", or \"off\""), "{wrong}");
 }
+
+#[test]
+fn messages_have_the_class_that_the_flow_says() {
+    let class = |flow: &str| -> Result<u8, String> {
+        let plan = read(&format!("transport = \"sctp\"\n{flow}"))?;
+        let Transport::Sctp(s) = &plan.flows[0].transport else { panic!("not sctp") };
+        Ok(s.delivery.options(None, 0, anabranch_base::Instant::ZERO).class)
+    };
+    assert_eq!((class(""), class("class = 0"), class("class = 255")), (Ok(2), Ok(0), Ok(255)));
+    let video = "class = 1\ntraffic = { kind = \"video\", rate = \"1mbit\" }";
+    assert!(class(video).is_err_and(|e| e.contains("`class`: is that of each frame")));
+}
+
+/// The receiver's delays and counts are those of its own profile, whatever the flow says of the sender's.
+#[test]
+fn a_receiver_may_be_of_another_kind() {
+    let configs = |flow: &str| {
+        let plan = read(&format!("transport = \"sctp\"\n{flow}")).unwrap_or_else(|e| panic!("{e}"));
+        let Transport::Sctp(s) = &plan.flows[0].transport else { panic!("not sctp") };
+        (s.config(1).expect("a configuration").0, s.peer_config(1).expect("a configuration"))
+    };
+    assert!(configs("profile = \"live\"").1.is_none(), "both ends have one profile");
+    let more = "sack-delay = \"7ms\"\nreceive-buffer = \"64KB\"\npacket-size = 1000";
+    for (peer, delay) in [("sctp", 200), ("linux", 200), ("low-latency", 20)] {
+        let (ours, theirs) = configs(&format!("profile = \"low-latency\"\npeer = \"{peer}\"\n{more}"));
+        let theirs = theirs.expect("another one");
+        assert_eq!((ours.timers.sack_delay.as_millis(), theirs.timers.sack_delay.as_millis()), (7, delay), "{peer}");
+        assert_eq!(theirs.profile.name(), peer);
+        assert_eq!(theirs.limits.receive_buffer, 65_536);
+        assert_eq!(theirs.mtu.packet_size, 980);
+    }
+    let wrong = read("transport = \"sctp\"\npeer = \"sctpp\"").expect_err("no such profile");
+    assert!(wrong.starts_with("f.toml:10: flow `main`: `peer`: ") && wrong.contains("sctp"), "{wrong}");
+    let wrong = read("transport = \"tcp\"\npeer = \"sctp\"").expect_err("no policies");
+    assert!(wrong.contains("`peer` says nothing in a flow over tcp"), "{wrong}");
+}

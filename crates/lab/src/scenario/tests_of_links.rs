@@ -151,6 +151,13 @@ fn single_cables_have_keys_of_their_own() {
         set(bottleneck, ends, &[("topology.cable.sender2.delay", "6ms"), ("topology.cable.bottleneck.delay", "8ms")]);
     let want = [("bottleneck", 8), ("sender1", 5), ("receiver1", 5), ("sender2", 6), ("receiver2", 2)];
     assert_eq!(shared, want.map(|(name, ms)| (name.to_owned(), ms)));
+    // Several paths of a pair over the one bottleneck.
+    let several = format!("{bottleneck}\npairs = 2\npaths = 3");
+    let shared =
+        set(&several, ends, &[("topology.cable.sender1.2.delay", "6ms"), ("topology.cable.sender1.3.delay", "7ms")]);
+    let names = ["bottleneck", "sender1.1", "receiver1.1", "sender1.2", "receiver1.2", "sender1.3", "sender2.1"];
+    assert_eq!((shared.len(), names.map(|name| of(&shared, name))), (13, [9, 5, 5, 6, 5, 7, 2]));
+    assert!(mistake(&format!("{bottleneck}\npaths = 65"), ends).contains("`paths`: 65 are more than 64"));
     let free = "kind = \"free\"\nhosts = [\"sender\", \"receiver\"]\ncable = [{ from = \"sender\", to = \"receiver\", \
                 rate = \"1mbit\" }, { from = \"sender\", to = \"receiver\", name = \"b.2\", delay = \"3ms\" }]";
     let sets = [("topology.cable.sender-receiver.delay", "6ms"), ("topology.cable.b.2.up.delay", "4ms")];

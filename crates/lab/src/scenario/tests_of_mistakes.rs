@@ -322,6 +322,7 @@ follow-rate = "low"
 least-rate = "100kbit"
 rate-lag = "1s"
 profile = "live"
+peer = "sctp"
 streams = 4
 unordered = true
 lifetime = "200ms"

@@ -259,8 +259,14 @@ fn path_of_access(key: &str) -> Option<u32> {
     key.strip_prefix("path")?.strip_suffix("-access")?.parse().ok().filter(|n| *n > 0)
 }
 
+/// Paths of a pair: more than any association uses.
+const MOST_PATHS: usize = 64;
+
 fn shared_bottleneck(mut t: Table) -> Result<(Topology, KeysOf), Problem> {
-    let pairs = whole(&mut t, "pairs", 2)?;
+    let (pairs, paths) = (whole(&mut t, "pairs", 2)?, whole(&mut t, "paths", 1)?);
+    if paths > MOST_PATHS {
+        return Err(Part::new(PLACE, &t).wrong(format!("`paths`: {paths} are more than {MOST_PATHS}")));
+    }
     let needed = "this kind needs a `bottleneck` such as { rate = \"10mbit\", delay = \"20ms\" }";
     let missing = Part::new(PLACE, &t).wrong(needed);
     let middle = take(&mut t, "bottleneck")?.ok_or(missing)?;
@@ -276,15 +282,19 @@ fn shared_bottleneck(mut t: Table) -> Result<(Topology, KeysOf), Problem> {
         let both = match take(&mut t, &key)? {
             Some(table) => {
                 let both = links_of(&key, &table)?;
-                own.extend(["sender", "receiver"].map(|host| (format!("{host}{i}"), table.clone())));
+                let cable =
+                    |host: &str, path| if paths > 1 { format!("{host}{i}.{path}") } else { format!("{host}{i}") };
+                for path in 1..=paths {
+                    own.extend(["sender", "receiver"].map(|host| (cable(host, path), table.clone())));
+                }
                 both
             }
             None => access.clone(),
         };
         all.push((both.clone(), both));
     }
-    nothing_left(&t, &["kind", "pairs", "bottleneck", "access", "access1", "cable"])?;
-    Ok((Topology::shared_bottleneck(bottleneck, all), KeysOf { own, others: Some(of_all) }))
+    nothing_left(&t, &["kind", "pairs", "paths", "bottleneck", "access", "access1", "cable"])?;
+    Ok((Topology::shared_bottleneck(bottleneck, all, paths), KeysOf { own, others: Some(of_all) }))
 }
 
 #[derive(Deserialize)]

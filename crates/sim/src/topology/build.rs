@@ -74,17 +74,20 @@ impl Topology {
     }
 
     /// `sender1` and so on at the router `r1`, `receiver1` and so on at the router `r2`, and the cable `bottleneck`
-    /// between the routers. Each host's cable has its name; `access` lists the links of the senders' and of the
-    /// receivers' cables, pair by pair.
-    pub fn shared_bottleneck(bottleneck: Both, access: Vec<(Both, Both)>) -> Self {
+    /// between the routers. `access` lists the links of the senders' and of the receivers' cables, pair by pair. Each host has
+    /// one cable, which has its name, or as many as there are `paths`: `sender1.1` and so on.
+    pub fn shared_bottleneck(bottleneck: Both, access: Vec<(Both, Both)>, paths: usize) -> Self {
         let mut t = Topology::new();
         let (left, right) = (t.router("r1"), t.router("r2"));
         t.cable("bottleneck", left, right, bottleneck.0, bottleneck.1);
         for (i, (near, far)) in access.into_iter().enumerate() {
             let (a, b) = (format!("sender{}", i + 1), format!("receiver{}", i + 1));
             let (from, to) = (t.host(&a), t.host(&b));
-            t.cable(&a, from, left, near.0, near.1);
-            t.cable(&b, right, to, far.0, far.1);
+            for path in 1..=paths.max(1) {
+                let cable = |host: &str| if paths > 1 { format!("{host}.{path}") } else { host.to_owned() };
+                t.cable(&cable(&a), from, left, near.0.clone(), near.1.clone());
+                t.cable(&cable(&b), right, to, far.0.clone(), far.1.clone());
+            }
         }
         t
     }
@@ -122,7 +125,10 @@ mod tests {
         let two = Topology::disjoint_paths(vec![line(), line()]);
         // A host takes what is for any of its addresses, by whatever cable it comes.
         assert_eq!(ways(&two, &[("sender", 1, "receiver", 1), ("sender", 0, "receiver", 1)]), [true; 2]);
-        let shared = Topology::shared_bottleneck(line(), vec![(line(), line()); 3]);
+        let shared = Topology::shared_bottleneck(line(), vec![(line(), line()); 3], 1);
         assert_eq!(ways(&shared, &[("sender3", 0, "receiver3", 0), ("receiver1", 0, "sender2", 0)]), [true; 2]);
+        let three = Topology::shared_bottleneck(line(), vec![(line(), line()); 2], 3);
+        assert_eq!(three.cables.len(), 1 + 2 * 2 * 3);
+        assert_eq!(ways(&three, &[("sender1", 2, "receiver1", 2), ("receiver2", 1, "sender2", 1)]), [true; 2]);
     }
 }

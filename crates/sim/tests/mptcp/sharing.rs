@@ -107,7 +107,7 @@ fn at_a_bottleneck(coupling: Coupling, subflows: usize, (kbit, ms, queue): (u64,
     let access = || both(LinkConfig::fixed(None, Duration::from_millis(ms / 6)));
     let pairs = (0..=subflows).map(|_| (access(), access())).collect();
     let narrow = LinkConfig { discipline: Discipline::Red(RedParams::NS2), ..link(kbit, ms / 6, queue) };
-    let topology = Topology::shared_bottleneck((narrow, link(kbit, ms / 6, 1_000)), pairs);
+    let topology = Topology::shared_bottleneck((narrow, link(kbit, ms / 6, 1_000)), pairs, 1);
     let mut network = Network::<()>::new(&topology, seed).unwrap();
     let address = |name: String| network.addresses(network.node(&name).unwrap())[0];
     let ends: Vec<_> =
