@@ -1,0 +1,30 @@
+#!/usr/bin/env python3
+"""Does a quick run of a shipped experiment deliver, packet by packet, what it did?
+
+    check_fingerprints.py RESULTS experiments/NAME/fingerprints.csv
+
+RESULTS is the folder of `anabranch lab run NAME --quick`. Exit code 1 and a line for each run that differs or is missing.
+"""
+import json
+import os
+import sys
+
+
+def main():
+    results, committed = sys.argv[1:]
+    came = {}
+    with open(os.path.join(results, "journal.jsonl")) as f:
+        for line in f:
+            run = json.loads(line)
+            row = run["row"]
+            came[f"{run['scenario']},{' '.join(row['point'])},{row['seed']}"] = f"{row['fingerprint']:016x}"
+    with open(committed) as f:
+        wanted = [line.rstrip("\n").rpartition(",") for line in f][1:]
+    wrong = [w for w in wanted if came.get(w[0]) != w[2]]
+    for w in wrong:
+        print(f"WRONG {w[0]}: {came.get(w[0], 'no such run')}, not {w[2]}")
+    print(f"{len(wanted) - len(wrong)} of {len(wanted)} runs as committed: {committed}")
+    sys.exit(1 if wrong or not wanted else 0)
+
+
+main()
