@@ -2,9 +2,10 @@
 """Where low-latency is later than the best of the others: python3 scripts/messages_grid.py results/messages-grid
 
 At each point of the scenario `messages/grid` the 99th percentile of the delay of low-latency is compared with that of each
-other sender, paired by seed. It is behind where the mean difference is more than 2 % of the other's and its 95 %
-interval lies above zero. Prints those points with what is in flight there, and a summary; `--table` prints all points.
-Exit code 1 when a point is behind that is not in `experiments/messages/grid-behind.txt`.
+other sender, paired by seed, the best by its mean. It is behind where the mean difference is more than 2 % of the other's
+and its 95 % interval lies above zero, ahead where the interval lies below zero, level where it lies within 2 % to either
+side, and else not decided. Prints those points that are behind, and a summary; `--table` prints all points. Exit code 1 when
+the points that are behind are not those in `experiments/messages/grid-behind.txt`.
 """
 
 import argparse
@@ -61,7 +62,9 @@ def main():
         seeds = sorted(set(ours) & set(senders[best]))
         mean, low, high = interval([ours[s] - senders[best][s] for s in seeds])
         is_behind = low > 0 and mean > 0.02 * means[best]
-        word = "behind" if is_behind else "ahead" if high < 0 else "even"
+        within = 0.02 * means[best]
+        level = -within <= low and high <= within
+        word = "behind" if is_behind else "ahead" if high < 0 else "level" if level else "open"
         best_count[word] += 1
         if is_behind:
             behind.append(point)
@@ -71,12 +74,15 @@ def main():
                   f" difference {mean * 1000:+.1f} ({low * 1000:+.1f} to {high * 1000:+.1f})")
     worst = max(needless.items(), key=lambda kv: statistics.mean(kv[1]))
     print(f"{len(p99)} points: low-latency is ahead of the best of the others at {best_count['ahead']},"
-          f" even at {best_count['even']}, behind at {best_count['behind']};"
+          f" level at {best_count['level']}, behind at {best_count['behind']}, not decided at {best_count['open']};"
           f" needless at most {statistics.mean(worst[1]) * 100:.1f} % ({' | '.join(worst[0])})")
     new = [p for p in behind if p not in known]
     for point in new:
         print("not known before: " + " | ".join(point))
-    return 1 if new else 0
+    gone = known - set(behind)
+    for point in sorted(gone):
+        print("no longer behind, or no point: " + " | ".join(point))
+    return 1 if new or gone else 0
 
 
 if __name__ == "__main__":

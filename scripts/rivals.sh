@@ -16,7 +16,8 @@
 # OUT/pictures.csv, a table at the end). Network `jump` is scenario B of Becke et al. 2013: a path of 6 Mbit/s, and one of 4
 # with a jitter of 50 ms that reorders, whose delay jumps from 160 to 280 ms for a third of the time.
 #
-# Tools: live (and any other profile by its name), single (live over the first path alone), round-robin (cmt with turns), srt
+# Tools: live (and any other profile by its name), single (live over the first path alone), round-robin (cmt with turns),
+# confluent-pdc (the confluent order with delay compensation), srt
 # (over the first path alone, Debian's srt-tools), srt-broadcast, srt-backup (groups: srt-test-live of a libsrt built with
 # ENABLE_BONDING and ENABLE_TESTING, in the search path or SRT_TEST_LIVE=PATH), rist (Debian's rist-tools; weights are set by
 # hand to the rates), rist-double (everything over both), srtla (srtla_send and srtla_rec in the search path or SRTLA=FOLDER,
@@ -237,6 +238,7 @@ sender() {
             case $1 in
                 single) profile=live flags=(--path w1) ;;
                 round-robin) profile=cmt flags+=(--scheduler round_robin) ;;
+                confluent-pdc) profile=confluent flags+=(--scheduler delay_compensation:inner=confluent) ;;
             esac
             keep sender "${in_near[@]}" "$anabranch" send "$from" "anabranch://$server:9899?latency=$latency&profile=$profile" \
                 "${flags[@]}" --stats json --stats-interval 200ms ${SEND_FLAGS:-} ;;

@@ -6,8 +6,8 @@
 Both send as many messages, with losses of their own. The means have to agree within 5 %, the 99th percentiles within 10 %,
 and the 95 % interval of the difference has to be as narrow; what differs, or stays open because the interval is wider, is
 in explained.csv with its cause, or the exit code is 1. It is 1 too where a line there is not needed any more. --quick has
-one point of each sender and asks only that none surely differs. OUT/streams.csv has what the kernel came to, in the form of
-the file beside streams.toml. --kernel takes the kernel's runs from the folder of an earlier comparison and runs the lab alone.
+one point of each sender and asks only that none surely differs. OUT/streams.csv has what the kernel came to, in the form
+that a [[reference]] reads. --kernel takes the kernel's runs from the folder of an earlier comparison and runs the lab alone.
 """
 
 import argparse
@@ -69,7 +69,7 @@ def rows(folder):
 
 
 def write_reference(o):
-    """What the kernel came to at all points in one file, which streams.toml reads as its column."""
+    """What the kernel came to at all points in one file."""
     lines = []
     for interval in INTERVALS:
         version, _, header, *values = (o.out / f"kernel-{interval}" / "kernel.csv").read_text().splitlines()

@@ -5,8 +5,9 @@
 
 MANIFEST is the manifest.json of a `lab run`, which has every parameter of every point; a run with one seed is enough. The
 kernel is Debian's user-mode one with the clock of clock.c. OUT/results.csv has the form of the lab's own; --wire follows
-every packet and adds the delays of repetitions; --reference writes OUT/SCENARIO.csv, which a [[reference]] reads. What no
-kernel has is left out and listed. A run that was stopped goes on where it was.
+every packet and adds the delays of repetitions; --reference writes OUT/SCENARIO.csv, which a [[reference]] reads. Points
+that ask for what no kernel has, or what is not mapped to one (kept.json has what is taken for granted), are left out and
+listed. A run that was stopped goes on where it was.
 """
 
 import argparse

@@ -1,6 +1,18 @@
 """From a scenario's resolved parameters to what a Linux kernel is asked to do."""
 
+import json
 import re
+from pathlib import Path
+
+# What every other parameter has to be, by transport: the kernel's own is what these values of the lab stand for.
+KEPT = json.loads(Path(__file__).with_name("kept.json").read_text())
+# Of a flow and of a link, what is asked of the kernel, or is no matter of the transport.
+MAPPED = {
+    "flow": ["transport", "traffic", "from", "to"],
+    "link": ["delay", "rate", "loss", "jitter", "limit-packets"],
+    "sctp": ["profile", "timer", "acknowledge", "sack-delay", "retransmission-order", "loss-threshold", "nagle", "redundancy", "path-state"],
+    "tcp": ["congestion", "recovery", "tail-probe", "nagle"],
+}
 
 
 class NotInKernel(Exception):
@@ -24,6 +36,16 @@ def only(what, there, *allowed):
         raise NotInKernel(f"{what} {there}")
 
 
+def kept(what, values, *mapped):
+    """Nothing of these values is lost on the way to the kernel: what is not mapped is as it is there."""
+    mapped = {key for name in mapped for key in MAPPED[name]}
+    for key, value in values.items():
+        if key in mapped or value is None and key not in KEPT[what]:
+            continue
+        if key not in KEPT[what] or value != KEPT[what][key]:
+            raise NotInKernel(f"{key} {value}")
+
+
 def stream(values):
     """The one flow of a point as words for messages.c, and its link; raises NotInKernel."""
     flows = {m[1] for key in values if (m := re.match(r"flow\.([^.]+)\.transport$", key))}
@@ -36,6 +58,7 @@ def stream(values):
     link = {}
     for way in ("up", "down"):
         of = {key.removeprefix(f"topology.path1.{way}."): v for key, v in values.items() if f".path1.{way}." in key}
+        kept("link", of, "link")
         only("loss", of["loss"]["kind"], "none", "random")
         only("jitter", of["jitter"], 0.0)
         link[way] = {"delay": of["delay"], "rate": of["rate"], "loss": of["loss"].get("p", 0.0), "limit": of["limit-packets"]}
@@ -73,6 +96,7 @@ def sctp(flow, words):
     # Old kernels and the standard have no potentially failed paths (RFC 7829); new ones do by default, and a lost HEARTBEAT
     # on such a path keeps the time-out of a stream at what it was backed off to.
     only("path state", flow["path-state"].partition(":")[0], "rfc9260", "potentially_failed")
+    kept(flow["profile"], flow, "flow", "sctp")
     words["set"] = [] if flow["path-state"].startswith("potentially_failed") else ["sctp/pf_enable=0"]
 
 
@@ -81,6 +105,7 @@ def tcp(flow, words):
     words["congestion"] = flow["congestion"]
     only("nagle", flow["nagle"], False)
     only("recovery", flow["recovery"], "rack", "newreno")
+    kept(flow["recovery"], flow, "flow", "tcp")
     settings = []
     if flow["recovery"] == "newreno":
         settings = ["tcp_sack=0", "tcp_recovery=0", "tcp_early_retrans=0", "tcp_frto=0"]
