@@ -86,9 +86,8 @@ pub static SHIPPED: &[Shipped] = shipped! {
         "experiment.toml", "claims.toml", "figures.toml", "path.toml", "table1.toml", "table2.toml", "table3.toml",
         "recovery.toml", "picture.toml", "ablation.toml", "sharing.toml";
     "messages":
-        "experiment.toml", "claims.toml", "game.toml", "anchor.toml", "anchor-both.toml", "intervals.toml", "grid.toml",
-        "outage.toml", "unlike.toml",
-        "unlike-back.toml", "overload-one.toml", "overload-two.toml", "bulk.toml", "take-over.toml", "start.toml";
+        "experiment.toml", "claims.toml", "game.toml", "anchor.toml", "anchor-both.toml", "peers.toml", "intervals.toml",
+        "grid.toml", "outage.toml", "unlike.toml", "unlike-back.toml", "overload-one.toml", "overload-two.toml", "bulk.toml", "take-over.toml", "start.toml";
     "rtx-csi":
         "experiment.toml", "claims.toml", "cases.toml", "figures.toml", "p0.toml", "e1/scenario.toml",
         "e1-segments/scenario.toml", "e2-case1/scenario.toml", "e2-case2/scenario.toml", "calibration/scenario.toml",
@@ -100,7 +99,7 @@ pub static SHIPPED: &[Shipped] = shipped! {
         "motive-hour.toml", "kernel/e1-components.csv";
     "confluent-scheduling":
         "experiment.toml", "claims.toml", "figures.toml", "a.toml", "b.toml", "a-windows.toml", "b-windows.toml",
-        "d.toml", "order.toml", "handover.toml", "live.toml";
+        "film-a.toml", "film-b.toml", "d.toml", "order.toml", "handover.toml", "live.toml";
     "cmt-cl-fd":
         "experiment.toml", "claims.toml", "claims-calibrated.toml", "claims-neutral.toml", "claims-own.toml",
         "figures.toml", "three-paths.toml", "shared.toml", "own-path.toml", "s1a.toml", "s1b.toml", "s1c.toml",
@@ -110,7 +109,7 @@ pub static SHIPPED: &[Shipped] = shipped! {
         "experiment.toml", "f1.toml", "f1-each.toml", "f2.toml", "disjoint.toml", "disjoint-each.toml", "grid.toml",
         "grid-each.toml", "radio.toml", "unseen.toml", "claims.toml";
     "loss-causes":
-        "experiment.toml", "paper.toml", "paper-shared.toml", "grid.toml";
+        "experiment.toml", "paper.toml", "paper-shared.toml", "grid.toml", "links.toml";
     "erasure":
         "experiment.toml", "claims.toml", "figures.toml", "jitter.toml", "loss.toml", "share.toml", "spare.toml";
     "windows":
