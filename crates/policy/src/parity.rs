@@ -80,8 +80,10 @@ pub(crate) fn write_head(number: u64, code: Code, seed: u16, covers: &[u64]) -> 
 pub(crate) const CHECKS: u8 = 2;
 /// Bytes in front of the check bits of a packet: its length and its checksum.
 const CHECKS_HEAD: usize = 6;
-/// Where a packet's checksum is.
+/// Where a packet's checksum is: in its first block.
 const CHECKSUM: core::ops::Range<usize> = 8..12;
+/// Bytes of the smallest packet with data.
+const SHORTEST: usize = 32;
 
 /// Bytes of the record of a packet of so many.
 pub(crate) const fn record_len(packet: usize) -> usize {
@@ -90,46 +92,69 @@ pub(crate) const fn record_len(packet: usize) -> usize {
 
 /// The record of a packet with its checksum; none of one that is too short or too long.
 pub(crate) fn write_checks(packet: &[u8]) -> Option<Vec<u8>> {
-    let sum = packet.get(CHECKSUM)?;
+    let label = Label::of(packet)?;
     let mut out = Vec::with_capacity(record_len(packet.len()));
-    out.extend_from_slice(&u16::try_from(packet.len()).ok()?.to_be_bytes());
-    out.extend_from_slice(sum);
+    out.extend_from_slice(&label.len.to_be_bytes());
+    out.extend_from_slice(&label.sum.to_be_bytes());
     hamming::append_checks(packet, &mut out);
     Some(out)
 }
 
-/// Check bits of a packet, read.
-#[derive(Clone, Debug)]
-pub(crate) struct Checks {
-    len: usize,
-    sum: [u8; 4],
-    checks: Vec<u8>,
+/// By what check bits know their packet: its length and its checksum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Label {
+    len: u16,
+    sum: u32,
 }
 
-impl Checks {
+impl Label {
+    /// That of a packet as it came; none of one that is too short to have data, or too long.
+    pub fn of(packet: &[u8]) -> Option<Self> {
+        let sum = packet.get(CHECKSUM)?.try_into().ok()?;
+        let len = u16::try_from(packet.len()).ok().filter(|l| usize::from(*l) >= SHORTEST)?;
+        Some(Label { len, sum: u32::from_be_bytes(sum) })
+    }
+    /// May this be that one once a block is corrected? That flips one bit at most.
+    pub fn may_be(self, other: Label) -> bool {
+        self.len == other.len && (self.sum ^ other.sum).count_ones() <= 1
+    }
+}
+
+/// Check bits of a packet, read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Checks<'a> {
+    pub label: Label,
+    pub bits: &'a [u8],
+}
+
+impl<'a> Checks<'a> {
     /// Those of a PARITY's record, as far as they are whole; none when it has other things.
-    pub fn read(record: &[u8]) -> Option<impl Iterator<Item = Checks>> {
+    pub fn read(record: &'a [u8]) -> Option<impl Iterator<Item = Checks<'a>>> {
         let (&CHECKS, mut rest) = record.split_first()? else { return None };
-        Some(core::iter::from_fn(move || {
-            let (&[l0, l1, sum @ ..], behind) = rest.split_first_chunk::<CHECKS_HEAD>()?;
-            let len = usize::from(u16::from_be_bytes([l0, l1]));
-            let (checks, behind) = behind.split_at_checked(hamming::check_len(len))?;
+        let next = move || {
+            let (&[l0, l1, s0, s1, s2, s3], behind) = rest.split_first_chunk::<CHECKS_HEAD>()?;
+            let label = Label { len: u16::from_be_bytes([l0, l1]), sum: u32::from_be_bytes([s0, s1, s2, s3]) };
+            let (bits, behind) = behind.split_at_checked(hamming::check_len(usize::from(label.len)))?;
             rest = behind;
-            Some(Checks { len, sum, checks: checks.to_vec() })
-        }))
+            Some(Checks { label, bits })
+        };
+        // No packet with data is so short.
+        Some(core::iter::from_fn(next).filter(|c| usize::from(c.label.len) >= SHORTEST))
     }
-    /// The packet, if these may be its check bits and correct it: it then has the checksum that they name.
-    pub fn correct(&self, packet: &[u8]) -> Option<Vec<u8>> {
-        if packet.len() != self.len {
-            return None;
-        }
-        let mut packet = packet.to_vec();
-        hamming::correct(&mut packet, &self.checks)?;
-        (packet.get(CHECKSUM) == Some(&self.sum)).then_some(packet)
+    /// Does this packet have the checksum that they name, once it is corrected? The first block has it, so that no more is
+    /// looked at of what belongs to other packets.
+    pub fn fit(&self, packet: &[u8]) -> bool {
+        let Some(((first, _), bits)) = packet.split_first_chunk::<{ hamming::BLOCK }>().zip(self.bits.get(..1)) else {
+            return false;
+        };
+        let mut first = *first;
+        let sum = self.label.sum.to_be_bytes();
+        hamming::correct(&mut first, bits).is_some() && first.get(CHECKSUM) == Some(sum.as_slice())
     }
-    /// Memory that the check bits take, bytes.
-    pub fn bytes(&self) -> usize {
-        self.checks.len()
+    /// Corrects a packet that they fit, as far as it can be.
+    pub fn correct(&self, mut packet: Vec<u8>) -> Vec<u8> {
+        hamming::correct(&mut packet, self.bits);
+        packet
     }
 }
 

@@ -12,6 +12,7 @@ mod scene;
 mod acks;
 mod addresses;
 mod blind;
+mod check_bits;
 mod floods;
 mod handshake;
 mod hostile;

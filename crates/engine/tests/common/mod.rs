@@ -53,6 +53,9 @@ impl Leaving<'_> {
 /// True lets a packet pass.
 pub type Filter = Box<dyn FnMut(&Leaving<'_>) -> bool>;
 
+/// What leaves in place of a packet; none leaves it as it is.
+pub type Forger = Box<dyn FnMut(&Leaving<'_>) -> Option<Bytes>>;
+
 /// Chunk types of a packet.
 pub fn kinds(bytes: &Bytes) -> Vec<u8> {
     Packet::parse(bytes, Verify::Trusted).map(|p| p.chunks().flatten().map(|c| c.kind).collect()).unwrap_or_default()
@@ -107,6 +110,8 @@ pub struct Bench {
     pub arrived: Option<Vec<(Instant, Side, usize, Bytes)>>,
     /// Decides the fate of each packet before its link does.
     pub filter: Option<Filter>,
+    /// Changes packets before their links carry them.
+    pub forger: Option<Forger>,
     /// Queues that mark what may be marked: true for the packets to be marked.
     pub marker: Option<Filter>,
     /// Packets that left so that a queue may mark them.
@@ -164,6 +169,13 @@ pub fn assoc_config(profile: &str) -> AssocConfig {
     c
 }
 
+/// Flips bits of a packet that a link damages.
+fn flip(packet: &mut Bytes, bits: &[u32]) {
+    let mut bytes = packet.to_vec();
+    anabranch_sim::damage::flip(&mut bytes, bits);
+    *packet = Bytes::from(bytes);
+}
+
 /// A configuration with changes.
 pub fn changed(mut c: AssocConfig, change: impl FnOnce(&mut AssocConfig)) -> AssocConfig {
     change(&mut c);
@@ -209,6 +221,7 @@ impl Bench {
             tap: None,
             arrived: None,
             filter: None,
+            forger: None,
             marker: None,
             markable: 0,
             marked: vec![],
@@ -240,7 +253,7 @@ impl Bench {
     ) -> Bench {
         let mut b = Bench::pair(seed, config, server);
         for (i, (f, r)) in links.iter().enumerate() {
-            b.paths.add(&format!("path{i}"), f.clone(), r.clone());
+            b.add_path(&format!("path{i}"), f.clone(), r.clone());
         }
         b.connect(config);
         b.run_for(ms(3_000));
@@ -250,6 +263,13 @@ impl Bench {
         }
         assert!(b.client_events.contains(&Event::Connected), "not connected: {:?}", b.client_events);
         b
+    }
+
+    /// Adds a path whose links may damage packets.
+    pub fn add_path(&mut self, name: &str, forward: LinkConfig, backward: LinkConfig) {
+        let added = self.paths.add(name, forward, backward);
+        let path = self.paths.get_mut(added).expect("a path");
+        Direction::BOTH.into_iter().for_each(|d| path.link_mut(d).set_flip(flip));
     }
 
     pub fn connect(&mut self, config: &AssocConfig) {
@@ -334,6 +354,8 @@ impl Bench {
                         if t.may_be_marked && self.marker.as_mut().is_some_and(|m| m(&leaving)) {
                             self.marked.push(bytes.clone());
                         }
+                        let forged = self.forger.as_mut().and_then(|f| f(&leaving));
+                        let bytes = forged.unwrap_or(bytes);
                         // What is divided passes wherever its pieces do.
                         let size = if t.may_divide && self.divides { bytes.len().min(500) } else { bytes.len() };
                         self.paths.send(now, path, direction, size as u32, bytes);

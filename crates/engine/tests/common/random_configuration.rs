@@ -4,7 +4,7 @@ use crate::common::{assoc_config, changed, link, ms};
 use anabranch_base::{RandomStream, Rate};
 use anabranch_engine::{AssocConfig, PathMtuDiscovery};
 use anabranch_policy::registry::{Hook, ParamInfo, PolicyInfo, Profile, Value};
-use anabranch_sim::{Jitter, Limit, LinkConfig, LossConfig};
+use anabranch_sim::{DamageConfig, Jitter, Limit, LinkConfig, LossConfig};
 use core::fmt;
 
 /// A path is dark, or slow, from one step of the test to another.
@@ -37,7 +37,7 @@ impl Case {
         let (first, mut client) = config(&mut r, number)?;
         let (second, mut server) = config(&mut r, number + 1)?;
         let rates = [Rate::from_bits_per_sec(8_000_000), Rate::from_bits_per_sec((1 + r.below(8)) * 1_000_000)];
-        let links = [path(&mut r, rates[0]), path(&mut r, rates[1])];
+        let mut links = [path(&mut r, rates[0]), path(&mut r, rates[1])];
         let mut weather = vec![];
         for path in [1, 1, 0] {
             if r.chance(0.25) {
@@ -47,6 +47,7 @@ impl Case {
             }
         }
         parity(number, [&mut client, &mut server])?;
+        check_bits(number, [&mut client, &mut server], &mut links)?;
         let room = [&client, &server].iter().map(|c| c.limits.receive_buffer.min(c.limits.send_buffer)).min();
         // The beginnings of interleaving messages of all four streams have to fit a buffer beside each other.
         let part = if client.extensions.interleaving && server.extensions.interleaving { 12 } else { 3 };
@@ -128,17 +129,42 @@ fn parity(number: u64, ends: [&mut AssocConfig; 2]) -> Option<()> {
     if r.chance(0.75) {
         return Some(());
     }
-    for c in ends {
-        c.extensions.parity = r.chance(0.9);
-        for (hook, chance) in [(Hook::Repair, 0.8), (Hook::Redundancy, 0.7)] {
-            if r.chance(chance) {
-                let policy = hook.policies().into_iter().find(|p| p.name == "erasure")?;
-                c.profile.set(hook, &spec(policy, &mut r)).ok()?;
-            }
-        }
-        c.profile.check(2).ok()?;
+    ends.into_iter().try_for_each(|c| with_parity(&mut r, c, "erasure"))
+}
+
+/// Over one pair of paths of four packets come damaged; two of three of these have check bits one way or both, some of them
+/// with an end that takes or makes sums.
+fn check_bits(number: u64, ends: [&mut AssocConfig; 2], links: &mut [(LinkConfig, LinkConfig); 2]) -> Option<()> {
+    let mut r = RandomStream::named(number, "check bits");
+    if r.chance(0.75) {
+        return Some(());
     }
-    Some(())
+    for l in links.iter_mut().flat_map(|(there, back)| [there, back]) {
+        let damage = [
+            DamageConfig::None,
+            DamageConfig::OneBit { packets: 0.05 },
+            DamageConfig::Bits { rate: 5e-6 },
+            DamageConfig::BECKE,
+            DamageConfig::Blocks { packets: 0.1, blocks: 0.02 },
+        ];
+        l.damage = pick(&mut r, &damage);
+    }
+    if r.chance(0.33) {
+        return Some(());
+    }
+    ends.into_iter().try_for_each(|c| with_parity(&mut r, c, "split_error_correction"))
+}
+
+/// Mostly parity is announced, made and taken, by the policies of this name.
+fn with_parity(r: &mut RandomStream, c: &mut AssocConfig, name: &str) -> Option<()> {
+    c.extensions.parity = r.chance(0.9);
+    for (hook, chance) in [(Hook::Repair, 0.8), (Hook::Redundancy, 0.7)] {
+        if r.chance(chance) {
+            let policy = hook.policies().into_iter().find(|p| p.name == name)?;
+            c.profile.set(hook, &spec(policy, r)).ok()?;
+        }
+    }
+    c.profile.check(2).ok()
 }
 
 fn limits(r: &mut RandomStream, c: &mut AssocConfig) {

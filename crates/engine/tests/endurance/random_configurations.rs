@@ -131,7 +131,7 @@ fn connected(case: &Case) -> Result<Bench, String> {
     let mut b = Bench::pair(case.number, &case.client, &case.server);
     b.largest = 1_500;
     for (i, (f, r)) in case.links.iter().enumerate() {
-        b.paths.add(&format!("path{i}"), f.clone(), r.clone());
+        b.add_path(&format!("path{i}"), f.clone(), r.clone());
     }
     b.connect(&case.client);
     let until = b.now + ms(STALL);

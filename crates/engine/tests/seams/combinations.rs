@@ -1,5 +1,5 @@
-//! Random combinations of the registered policies, with and without those of Xu et al. 2014, at 5 % loss both ways:
-//! nothing is lost, doubled, changed or out of order.
+//! Random combinations of the registered policies, with and without those of Xu et al. 2014, at 5 % loss both ways, and
+//! over links of which every other one damages packets: nothing is lost, doubled, changed or out of order.
 //!
 //! `SEAMS_COMBINATIONS` sets how many (default 300), `SEAMS_FIRST` the number of the first.
 
@@ -8,7 +8,7 @@ use super::two_paths::*;
 use anabranch_base::{RandomStream, StreamId};
 use anabranch_engine::{AssocConfig, SendOptions};
 use anabranch_policy::registry::{Hook, ParamInfo, PolicyInfo, Profile, Value, policies as registered};
-use anabranch_sim::{Jitter, Limit, LinkConfig, LossConfig};
+use anabranch_sim::{DamageConfig, Jitter, Limit, LinkConfig, LossConfig};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A value that `p` allows: any word or switch, numbers up to a factor of two from their default.
@@ -66,6 +66,19 @@ fn links(r: &mut RandomStream) -> [(LinkConfig, LinkConfig); 2] {
     [(one(), one()), (one(), one())]
 }
 
+/// Half of the links damage packets, drawn apart: all else of a combination is what it is without.
+fn damaging(number: u64, mut links: [(LinkConfig, LinkConfig); 2]) -> [(LinkConfig, LinkConfig); 2] {
+    let mut r = RandomStream::named(number, "damage");
+    for l in links.iter_mut().flat_map(|(there, back)| [there, back]) {
+        l.damage = match r.below(4) {
+            0 => DamageConfig::BECKE,
+            1 => DamageConfig::Bits { rate: 5e-6 },
+            _ => DamageConfig::None,
+        };
+    }
+    links
+}
+
 /// Streams 0 and 1 are ordered and reliable, 2 unordered and reliable, 3 has deadlines.
 const STREAMS: u64 = 4;
 
@@ -73,6 +86,8 @@ struct Outcome {
     refused_decisions: u64,
     abandoned: u64,
     retransmissions: u64,
+    /// Chunks out of damaged packets and from sums.
+    repaired: u64,
     seconds: f64,
 }
 
@@ -81,7 +96,7 @@ fn run(number: u64, profile: &Profile, p1_hooks: u8, r: &mut RandomStream) -> Ou
     config.seed = number;
     let seen = cmt_cl_fd::Seen::default();
     let set = cmt_cl_fd::install(profile.build(number).expect("registered"), &seen, true, p1_hooks);
-    let mut b = bench_with(number, &config, set, &links(r));
+    let mut b = bench_with(number, &config, set, &damaging(number, links(r)));
     let (mut next, mut reliable) = ([0u32; STREAMS as usize], BTreeSet::new());
     let (mut got, mut newest) = (BTreeSet::new(), BTreeMap::new());
     for step in 0..600 {
@@ -127,6 +142,7 @@ fn run(number: u64, profile: &Profile, p1_hooks: u8, r: &mut RandomStream) -> Ou
         refused_decisions: s.decisions_refused,
         abandoned: s.abandoned_sent + s.abandoned_unsent,
         retransmissions: s.retransmissions,
+        repaired: s.repaired_by_peer,
         seconds: b.now.as_secs_f64(),
     }
 }
@@ -139,7 +155,7 @@ fn env(name: &str, default: u64) -> u64 {
 fn random_combinations_lose_and_double_nothing() {
     let (first, n) = (env("SEAMS_FIRST", 0), env("SEAMS_COMBINATIONS", 300));
     let mut used: BTreeMap<(Hook, &str), u32> = BTreeMap::new();
-    let (mut refused, mut abandoned, mut again, mut longest) = (0, 0, 0, 0.0f64);
+    let (mut refused, mut abandoned, mut again, mut corrected, mut longest) = (0, 0, 0, 0, 0.0f64);
     for number in first..first + n {
         let mut r = RandomStream::named(number, "combination");
         let (profile, no) = random_profile(&mut r);
@@ -163,12 +179,16 @@ fn random_combinations_lose_and_double_nothing() {
         );
         abandoned += o.abandoned;
         again += o.retransmissions;
+        if profile.get(Hook::Redundancy) == "split_error_correction" {
+            corrected += o.repaired;
+        }
         longest = longest.max(o.seconds);
     }
     println!(
-        "{n} combinations, {refused} refused by the registry; {again} chunks sent again, {abandoned} messages given \
-         up, the longest took {longest:.0} s"
+        "{n} combinations, {refused} refused by the registry; {again} chunks sent again, {corrected} out of damaged \
+         packets, {abandoned} messages given up, the longest took {longest:.0} s"
     );
     let unused: Vec<_> = registered().map(|p| (p.hook, p.name)).filter(|p| !used.contains_key(p)).collect();
     assert!(n < 200 || unused.is_empty(), "never in use: {unused:?}");
+    assert!(n < 200 || corrected > 0, "no damaged packet was corrected");
 }

@@ -58,7 +58,7 @@ pub fn bench(seed: u64, policies: PolicySet, links: &[(LinkConfig, LinkConfig)])
 pub fn bench_with(seed: u64, config: &AssocConfig, policies: PolicySet, links: &[(LinkConfig, LinkConfig)]) -> Bench {
     let mut b = Bench::new(seed, config);
     for (i, (f, r)) in links.iter().enumerate() {
-        b.paths.add(&format!("path{i}"), f.clone(), r.clone());
+        b.add_path(&format!("path{i}"), f.clone(), r.clone());
     }
     b.client_id = b.client.connect_with(b.now, config.clone(), policies, LocalId(0), server_addr(0), PORT);
     let now = b.now;

@@ -1,5 +1,5 @@
-//! Any registered policy together with any other that the registry does not refuse: over two paths with 5 % loss
-//! nothing is lost, nothing doubled, and everything arrives in reasonable time.
+//! Any registered policy together with any other that the registry does not refuse: over two paths that lose 5 % and
+//! damage every 30th packet nothing is lost, nothing doubled, and everything arrives in reasonable time.
 //!
 //! `ANABRANCH_COMBINATIONS` sets how many are tried, `ANABRANCH_COMBINATION` runs a single one by its number.
 
@@ -7,7 +7,7 @@ use crate::common::*;
 use anabranch_base::{RandomStream, StreamId};
 use anabranch_engine::{Event, SendOptions};
 use anabranch_policy::registry::{Hook, Profile};
-use anabranch_sim::LossConfig;
+use anabranch_sim::{DamageConfig, LinkConfig, LossConfig};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The `n`th combination; none when the registry refuses it.
@@ -33,7 +33,8 @@ fn run(n: u64, profile: &Profile) -> Result<(), String> {
         c.timers.heartbeat_interval = ms(5_000);
     });
     let config = changed(config, |c| c.profile = profile.clone());
-    let lossy = |mbit, d| link(mbit, d).with_loss(LossConfig::bernoulli(0.05));
+    let damage = DamageConfig::BECKE;
+    let lossy = |mbit, d| LinkConfig { damage, ..link(mbit, d).with_loss(LossConfig::bernoulli(0.05)) };
     let links = [(lossy(8, 15), lossy(8, 15)), (lossy(4, 45), lossy(4, 45))];
     let mut b = Bench::connected(n, &config, &links);
     b.strict = true;

@@ -5,6 +5,7 @@ mod common;
 
 mod as_kernels;
 mod bundling;
+mod check_bits;
 mod congestion;
 mod ecn;
 mod fast_retransmit;

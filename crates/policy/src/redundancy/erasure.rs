@@ -7,7 +7,7 @@
 //! How many: the losses to be expected of what is covered, by each path's share of losses, and two standard deviations
 //! of it; less what earlier sums cover of the same. Never more than `rate` of what is sent, and only in window that new
 //! data left free. Where nothing was lost lately, or what is lost can be sent again in time, it does nothing; its
-//! counters say how often which.
+//! counters say how often which. With `code=xor` each chunk is in one sum: where several are wanted they share the chunks.
 //! With `late` it also makes up for what comes too late: `policy/src/late.rs` says how many sums leave, and when. They
 //! leave before new data then, by the path on which they arrive first, and their number follows from the share of the
 //! chunks in flight that will be late or lost, by the ages at which earlier ones were acknowledged.
@@ -28,6 +28,9 @@ use crate::view::{AssocView, ChunkView, PathView};
 use anabranch_base::{Duration, Instant, PathId, Ppm, Tsn, earlier};
 use anabranch_code::{Code, Combiner};
 use std::collections::VecDeque;
+use summed::{Summed, part};
+
+mod summed;
 
 pub(super) const POLICY: Policy<dyn Redundancy> = Policy {
     info: PolicyInfo {
@@ -85,6 +88,8 @@ struct Erasure {
     decided: Option<Option<PathId>>,
     /// First and last TSN of the sums that left last.
     recent: VecDeque<(Tsn, Tsn)>,
+    /// What plain sums cover; nothing of others.
+    summed: Summed,
     late: Option<Late>,
     guard: Duration,
     copies: Option<DeadlineCopy>,
@@ -103,6 +108,7 @@ struct Cover {
     /// By path: how much of it is there.
     on: Vec<usize>,
     in_time: bool,
+    summed: bool,
 }
 
 impl Erasure {
@@ -117,6 +123,7 @@ impl Erasure {
             plan: Vec::with_capacity(MOST),
             decided: None,
             recent: VecDeque::with_capacity(REMEMBERED),
+            summed: Summed::default(),
             late: p.flag("late").then(Late::new),
             guard: p.millis("guard"),
             copies: p.flag("copies").then(DeadlineCopy::usual),
@@ -172,6 +179,10 @@ impl Erasure {
             if arrival > deadline {
                 continue;
             }
+            if self.summed.has(c.tsn) {
+                cover.summed = true;
+                continue;
+            }
             // Too far apart for one sum: the newest are what others do not cover.
             while self.plan.len() >= MOST
                 || self.plan.first().is_some_and(|f| u64::from(c.tsn.distance(*f)) >= MOST_SPAN)
@@ -189,8 +200,11 @@ impl Erasure {
         cover
     }
 
-    /// How many of earlier sums cover what is planned now.
+    /// How many of earlier sums cover what is planned now: none of plain ones.
     fn covered(&self) -> f64 {
+        if self.code == Code::Xor {
+            return 0.0;
+        }
         let (Some(first), Some(last)) = (self.plan.first(), self.plan.last()) else { return 0.0 };
         let span = f64::from(last.distance(*first) + 1);
         let overlap = |(from, to): &(Tsn, Tsn)| {
@@ -210,8 +224,8 @@ impl Erasure {
         let quickest = cx.open().map(arrives).min()?;
         let cover = self.gather(cx, cx.now + quickest, quickest, outstanding);
         if self.plan.is_empty() {
-            if cover.in_time {
-                self.count(IN_TIME);
+            if cover.in_time || cover.summed {
+                self.count(if cover.summed { ENOUGH } else { IN_TIME });
             }
             return None;
         }
@@ -222,8 +236,12 @@ impl Erasure {
         }
         let carries = |p: &PathView| cover.on.get(p.id.index()).copied().unwrap_or(0);
         let most = |p: &PathView| 2 * carries(p) > self.plan.len();
-        let best = cx.open().min_by_key(|p| (most(p), arrives(p)));
-        best.map(|p| p.id)
+        let best = cx.open().min_by_key(|p| (most(p), arrives(p)))?;
+        if self.code == Code::Xor {
+            let paid = self.credit / (best.mtu.max(1) * 1_000_000);
+            part(&mut self.plan, (wanted.round() as u64).min(paid).max(1) as usize);
+        }
+        Some(best.id)
     }
 
     /// The path of the next sum where what will be late counts, if it is a block's turn.
@@ -357,6 +375,9 @@ impl Redundancy for Erasure {
             self.recent.pop_front();
         }
         self.recent.extend(self.plan.first().copied().zip(self.plan.last().copied()));
+        if self.code == Code::Xor && self.late.is_none() {
+            self.summed.add(covers.iter().map(|n| Tsn(*n as u32)));
+        }
         self.credit = self.credit.saturating_sub(record.len() as u64 * 1_000_000);
         self.count(PARITY);
         self.counters[BYTES].1 += record.len() as u64;

@@ -4,11 +4,14 @@
 //! wrong checksum are kept, and so are records without their packet: either may be first. A record belongs to a packet
 //! of its length that has its checksum once the bits are flipped; whether the whole of it then has that checksum is the
 //! engine's to see. Two wrong bits in a block are never corrected.
-//! Parameters: `packets` that are kept, and as many records.
+//! What comes is compared with what is kept, the newest first: length and checksum, and the first block where those agree but
+//! for a bit. Four comparisons are paid for by each byte that comes, and 16,384 may be saved up: with 64 packets an honest peer
+//! never uses that up. A packet is corrected once at most, and then kept no longer.
+//! Parameters: `packets` that are kept, and as many records; 1 MiB of either, or 2 KiB for each where that is more.
 
 use super::Repair;
 use crate::asks::{Asks, Counter};
-use crate::parity::Checks;
+use crate::parity::{Checks, Label};
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
 use std::collections::VecDeque;
 
@@ -24,43 +27,120 @@ pub(super) const POLICY: Policy<dyn Repair> = Policy {
     build: |p| Box::new(SplitErrorCorrection::new(p)),
 };
 
+/// Comparisons that each byte pays for, and how many are saved up at most: for a packet full of records of the largest packets
+/// with as many kept as there may be.
+const PER_BYTE: u64 = 4;
+const SAVED: u64 = 16_384;
+/// Bytes that are kept, of packets or of check bits.
+const ROOM: usize = 1 << 20;
+const ROOM_FOR_EACH: usize = 2_048;
+
 /// Places in `counters`.
 const DAMAGED: usize = 0;
 const MATCHED: usize = 1;
 const USELESS: usize = 2;
+const COMPARED: usize = 3;
+const UNPAID: usize = 4;
+
+/// A packet that came damaged, or the check bits of one.
+struct Kept {
+    label: Label,
+    bytes: Vec<u8>,
+}
+
+impl Kept {
+    /// Of a record: what it is of, and its check bits.
+    fn checks(&self) -> Checks<'_> {
+        Checks { label: self.label, bits: &self.bytes }
+    }
+}
+
+/// What waits for its counterpart, the oldest in front.
+struct Shelf {
+    most: usize,
+    room: usize,
+    bytes: usize,
+    kept: VecDeque<Kept>,
+}
+
+impl Shelf {
+    fn new(most: usize) -> Self {
+        Shelf { most, room: ROOM.max(most * ROOM_FOR_EACH), bytes: 0, kept: VecDeque::new() }
+    }
+    fn keep(&mut self, label: Label, bytes: &[u8]) {
+        while self.kept.len() >= self.most || self.bytes + bytes.len() > self.room {
+            let Some(old) = self.kept.pop_front() else { break };
+            self.bytes -= old.bytes.len();
+        }
+        self.bytes += bytes.len();
+        self.kept.push_back(Kept { label, bytes: bytes.to_vec() });
+    }
+    /// Takes out the newest that has this label, but for a bit, and fits. Looks at no more than are paid for.
+    fn take(&mut self, label: Label, pay: &mut Purse, fits: impl Fn(&Kept) -> bool) -> Option<Kept> {
+        let mut looked_at = 0;
+        let affordable = usize::try_from(pay.credit).unwrap_or(usize::MAX);
+        let mut newest = self.kept.iter().enumerate().rev().take(affordable);
+        let found = newest.find(|(_, k)| {
+            looked_at += 1;
+            k.label.may_be(label) && fits(k)
+        });
+        let found = found.map(|(at, _)| at);
+        pay.credit -= looked_at;
+        pay.compared += looked_at;
+        pay.unpaid += if found.is_none() { self.kept.len() as u64 - looked_at } else { 0 };
+        let kept = self.kept.remove(found?)?;
+        self.bytes -= kept.bytes.len();
+        Some(kept)
+    }
+}
+
+/// Comparisons that are paid for, that were made, and that were left out for want of credit.
+struct Purse {
+    credit: u64,
+    compared: u64,
+    unpaid: u64,
+}
 
 struct SplitErrorCorrection {
-    most: usize,
-    damaged: VecDeque<Vec<u8>>,
-    records: VecDeque<Checks>,
+    damaged: Shelf,
+    records: Shelf,
     corrected: VecDeque<Vec<u8>>,
-    counters: [Counter; 3],
+    purse: Purse,
+    counters: [Counter; 5],
 }
 
 impl SplitErrorCorrection {
     fn new(p: &Params) -> Self {
+        let most = p.count("packets") as usize;
         SplitErrorCorrection {
-            most: p.count("packets") as usize,
-            damaged: VecDeque::new(),
-            records: VecDeque::new(),
+            damaged: Shelf::new(most),
+            records: Shelf::new(most),
             corrected: VecDeque::new(),
-            counters: [("damaged-kept", 0), ("damaged-matched", 0), ("check-useless", 0)],
+            purse: Purse { credit: SAVED, compared: 0, unpaid: 0 },
+            counters: [
+                ("damaged-kept", 0),
+                ("damaged-matched", 0),
+                ("check-useless", 0),
+                ("check-compared", 0),
+                ("check-unpaid", 0),
+            ],
         }
+    }
+    fn earn(&mut self, bytes: usize) {
+        self.purse.credit = (self.purse.credit + bytes as u64 * PER_BYTE).min(SAVED);
+    }
+    fn count_compared(&mut self) {
+        (self.counters[COMPARED].1, self.counters[UNPAID].1) = (self.purse.compared, self.purse.unpaid);
     }
     fn took(&mut self, packet: Vec<u8>) {
         self.counters[MATCHED].1 += 1;
         self.corrected.push_back(packet);
     }
-    fn check(&mut self, record: Checks) {
-        let found = self.damaged.iter().enumerate().find_map(|(i, d)| Some((i, record.correct(d)?)));
-        if let Some((i, packet)) = found {
-            self.damaged.remove(i);
-            return self.took(packet);
+    fn check(&mut self, record: Checks<'_>) {
+        match self.damaged.take(record.label, &mut self.purse, |packet| record.fit(&packet.bytes)) {
+            Some(packet) => self.took(record.correct(packet.bytes)),
+            None => self.records.keep(record.label, record.bits),
         }
-        if self.records.len() == self.most {
-            self.records.pop_front();
-        }
-        self.records.push_back(record);
     }
 }
 
@@ -71,45 +151,46 @@ impl Repair for SplitErrorCorrection {
     fn counters(&self) -> &[Counter] {
         &self.counters
     }
-    fn arrived(&mut self, _number: u64, _pieces: &[&[u8]]) {}
+    fn arrived(&mut self, _number: u64, pieces: &[&[u8]]) {
+        self.earn(pieces.iter().map(|p| p.len()).sum());
+    }
     fn parity(&mut self, _number: u64, record: &[u8]) {
+        self.earn(record.len());
         match Checks::read(record) {
             Some(records) => records.for_each(|r| self.check(r)),
             None => self.counters[USELESS].1 += 1,
         }
+        self.count_compared();
     }
     fn restored(&mut self) -> Option<(u64, &[u8])> {
         None
     }
     fn damaged(&mut self, packet: &[u8]) {
         self.counters[DAMAGED].1 += 1;
-        let found = self.records.iter().enumerate().find_map(|(i, r)| Some((i, r.correct(packet)?)));
-        if let Some((i, packet)) = found {
-            self.records.remove(i);
-            return self.took(packet);
+        self.earn(packet.len());
+        let Some(label) = Label::of(packet) else { return };
+        match self.records.take(label, &mut self.purse, |record| record.checks().fit(packet)) {
+            Some(record) => self.took(record.checks().correct(packet.to_vec())),
+            None => self.damaged.keep(label, packet),
         }
-        if self.damaged.len() == self.most {
-            self.damaged.pop_front();
-        }
-        self.damaged.push_back(packet.to_vec());
+        self.count_compared();
     }
     fn corrected(&mut self) -> Option<Vec<u8>> {
         self.corrected.pop_front()
     }
     fn settle_below(&mut self, _number: u64) {}
     fn begin_anew(&mut self) {
-        (self.damaged, self.records) = (VecDeque::new(), VecDeque::new());
+        (self.damaged, self.records) = (Shelf::new(self.damaged.most), Shelf::new(self.records.most));
     }
     fn held_bytes(&self) -> usize {
-        self.damaged.iter().chain(&self.corrected).map(Vec::len).sum::<usize>()
-            + self.records.iter().map(Checks::bytes).sum::<usize>()
+        self.damaged.bytes + self.records.bytes + self.corrected.iter().map(Vec::len).sum::<usize>()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parity::{CHECKS, write_checks};
+    use crate::parity::{CHECKS, record_len, write_checks};
 
     fn packet(n: u8) -> Vec<u8> {
         (0..500u32).map(|i| (i * 7) as u8 ^ n).collect()
@@ -117,6 +198,11 @@ mod tests {
 
     fn records(of: &[Vec<u8>]) -> Vec<u8> {
         of.iter().fold(vec![CHECKS], |all, p| [all, write_checks(p).unwrap()].concat())
+    }
+
+    fn keeping(packets: f64) -> SplitErrorCorrection {
+        let value = crate::registry::Value::Number(packets);
+        SplitErrorCorrection::new(&Params::new(vec![("packets", value)], 0))
     }
 
     #[test]
@@ -134,7 +220,7 @@ mod tests {
         assert_eq!(r.corrected(), Some(packet(1)));
         assert!(r.corrected().is_some_and(|p| p != packet(3)), "its checksum will tell");
         assert_eq!((r.corrected(), r.corrected()), (Some(packet(2)), None));
-        assert_eq!(r.counters, [("damaged-kept", 3), ("damaged-matched", 3), ("check-useless", 0)]);
+        assert_eq!(r.counters[..3], [("damaged-kept", 3), ("damaged-matched", 3), ("check-useless", 0)]);
         r.parity(2, b"no record");
         r.parity(3, &all[..all.len() - 1]);
         assert_eq!(r.counters[USELESS].1, 1, "of what is cut off, whole records count");
@@ -142,9 +228,25 @@ mod tests {
         assert_eq!(r.held_bytes(), 0);
     }
 
+    /// Each bit of the first block, that of the checksum included, by itself; and each with another one far behind.
+    #[test]
+    fn a_record_finds_its_packet_by_any_bit_that_is_wrong() {
+        for bit in 0..15 * 8 {
+            for other in [None, Some(300)] {
+                let mut r = keeping(4.0);
+                let mut wrong = packet(7);
+                wrong[bit / 8] ^= 1 << (bit % 8);
+                other.into_iter().for_each(|at: usize| wrong[at] ^= 0x40);
+                r.damaged(&wrong);
+                r.parity(1, &records(&[packet(7)]));
+                assert_eq!(r.corrected(), Some(packet(7)), "bit {bit}");
+            }
+        }
+    }
+
     #[test]
     fn what_is_kept_has_an_end() {
-        let mut r = SplitErrorCorrection::new(&Params::new(vec![("packets", crate::registry::Value::Number(4.0))], 0));
+        let mut r = keeping(4.0);
         for n in 0..20 {
             let mut wrong = packet(n);
             // In the checksum itself, by which a record knows its packet.
@@ -152,6 +254,62 @@ mod tests {
             r.damaged(&wrong);
             r.parity(1, &records(&[packet(n)]));
         }
-        assert!(r.damaged.len() == 4 && r.records.len() == 4 && r.held_bytes() < 4 * 600);
+        assert!(r.damaged.kept.len() == 4 && r.records.kept.len() == 4 && r.held_bytes() < 4 * 600);
+        // Of large ones fewer are kept, of what is too small to have data none.
+        let mut r = SplitErrorCorrection::new(&Params::defaults(&POLICY.info, 0));
+        (0..64u8).for_each(|n| r.damaged(&[&[n; 8][..], &[n; 60_000]].concat()));
+        assert!(r.damaged.kept.len() == 17 && r.held_bytes() <= ROOM, "{}", r.held_bytes());
+        r.begin_anew();
+        r.damaged(&[1; 31]);
+        r.parity(1, &[&[CHECKS, 0, 31][..], &[1; 4 + 3]].concat());
+        assert_eq!(r.held_bytes(), 0);
+    }
+
+    /// Work follows bytes, whatever is kept, and the newest are looked at first.
+    #[test]
+    fn comparisons_are_paid_for_by_what_comes() {
+        let mut r = keeping(1_024.0);
+        let mut came = 0;
+        for n in 0..2_048u16 {
+            let wrong = [&[0; 8][..], &n.to_be_bytes(), &[0xa5; 22]].concat();
+            came += wrong.len();
+            r.damaged(&wrong);
+        }
+        let record = |sum: u32| [&[0, 32][..], &sum.to_be_bytes(), &[0x55; 3]].concat();
+        let flood: Vec<u8> = [CHECKS].into_iter().chain((0..130).flat_map(|n| record(!n))).collect();
+        for n in 0..50 {
+            came += flood.len();
+            r.parity(n, &flood);
+        }
+        let count = |r: &SplitErrorCorrection, what: usize| r.counters[what].1;
+        let (compared, unpaid) = (count(&r, COMPARED), count(&r, UNPAID));
+        assert!(compared <= came as u64 * PER_BYTE + SAVED, "{compared} for {came} bytes");
+        assert!(unpaid > 10 * compared, "{unpaid} were not made, and {compared} were");
+        // What came last is still found, at the price of a comparison.
+        let mut wrong = packet(9);
+        wrong[400] ^= 1;
+        r.damaged(&wrong);
+        r.parity(99, &records(&[packet(9)]));
+        assert_eq!(r.corrected(), Some(packet(9)));
+    }
+
+    /// The smallest packets that there are, each with a record, none of them ever corrected, and the parameter as it is.
+    #[test]
+    fn an_honest_peer_pays_for_all_of_it() {
+        let mut r = SplitErrorCorrection::new(&Params::defaults(&POLICY.info, 0));
+        for n in 0..10_000u32 {
+            let mut whole = [0x31; 32];
+            whole[8..12].copy_from_slice(&n.wrapping_mul(0x9e37_79b9).to_be_bytes());
+            if n % 3 == 0 {
+                let mut wrong = whole;
+                (wrong[8], wrong[20]) = (wrong[8] ^ 3, wrong[20] ^ 3);
+                r.damaged(&wrong);
+            } else {
+                r.arrived(n.into(), &[&[0; 12], b"x"]);
+            }
+            r.parity(n.into(), &records(&[whole.to_vec()]));
+        }
+        assert_eq!((r.counters[UNPAID].1, r.damaged.kept.len()), (0, 64));
+        assert_eq!(record_len(32), 9);
     }
 }

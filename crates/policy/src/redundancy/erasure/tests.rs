@@ -90,6 +90,58 @@ fn what_a_sum_covers_needs_no_second_one() {
     assert_eq!(counted(&*p, "idle-enough"), 2);
 }
 
+/// A board that keeps which chunks it was asked for.
+#[derive(Default)]
+struct Asked(std::cell::RefCell<Vec<u32>>);
+
+impl Sources for Asked {
+    fn source(&self, tsn: Tsn) -> Option<Source<'_>> {
+        self.0.borrow_mut().push(tsn.0);
+        Board.source(tsn)
+    }
+}
+
+/// The TSNs that each sum covers of those that leave, one behind the other.
+fn sums(p: &mut dyn Redundancy, s: &Scene) -> Vec<Vec<u32>> {
+    let mut all = vec![];
+    while ask(p, s, 1) == Some(Extra::Parity) {
+        let board = Asked::default();
+        p.write(100, 1_400, &board).unwrap();
+        all.push(board.0.take());
+    }
+    all
+}
+
+/// Credit from an idle while is for several sums at once. Of plain ones a second over the same chunks would say nothing.
+#[test]
+fn no_two_plain_sums_are_over_the_same_chunks() {
+    let (mut s, mut p) = (scene(), policy("rate=1,code=xor"));
+    pay(&mut *p, &s);
+    // Twenty chunks of which 5 % are lost: one, and two standard deviations of one.
+    let first = sums(&mut *p, &s);
+    assert!(first.len() == 3 && first.iter().all(|c| (6..=7).contains(&c.len())), "{first:?}");
+    let mut all: Vec<u32> = first.concat();
+    all.sort_unstable();
+    assert_eq!(all, (40..60).collect::<Vec<_>>(), "each is in one of them");
+    assert!(first.iter().all(|c| c.windows(2).all(|w| w[1] >= w[0] + 2)), "neighbours are in different ones");
+    pay(&mut *p, &s);
+    assert_eq!((sums(&mut *p, &s).len(), counted(&*p, "idle-enough")), (0, 2));
+    // Five new ones leave, and are all that the next sum covers.
+    s.chunks.drain(..5);
+    for n in 60..65 {
+        let mut c = s.chunks[0];
+        (c.tsn, c.last_sent, c.deadline) = (Tsn(n), Some(s.now), Some(s.now + ms(60)));
+        s.chunks.push(c);
+    }
+    let next = sums(&mut *p, &s).concat();
+    assert_eq!(next, (60..65).collect::<Vec<_>>());
+    // Random linear sums over the same are different ones.
+    let (s, mut p) = (scene(), policy("rate=1"));
+    pay(&mut *p, &s);
+    let linear = sums(&mut *p, &s);
+    assert!(linear.len() > 1 && linear.iter().all(|c| c.len() == 20), "{linear:?}");
+}
+
 #[test]
 fn one_path_alone_carries_its_own_parity_and_what_has_no_room_is_left_out() {
     let (mut s, mut p) = (scene(), policy(""));
