@@ -12,17 +12,25 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
 
-/// Squared peak of 8 bits, for PSNR from a mean squared error.
-const PEAK: f64 = 255.0 * 255.0;
-
 /// One picture as it was sent, against what was shown at its time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Measured {
     /// Decibels; infinite for equal pictures.
     pub psnr: f64,
-    pub mse: f64,
     pub ssim: f64,
     pub vmaf: Option<f64>,
+}
+
+impl Measured {
+    /// Mean squared error as a part of the squared peak. The error that ffmpeg prints is in samples of the video, whose
+    /// peak it does not print: 255 with 8 bits, 1023 with 10.
+    fn error(&self) -> f64 {
+        10f64.powf(-self.psnr / 10.0)
+    }
+
+    pub fn is_equal(&self) -> bool {
+        self.psnr == f64::INFINITY
+    }
 }
 
 /// What ffmpeg measured, by time stamp.
@@ -114,8 +122,8 @@ impl Pictures {
 
     /// PSNR of the mean squared error over all pictures; none when all are equal.
     pub fn psnr(&self) -> Option<f64> {
-        let mse = self.mean(|m| Some(m.mse))?;
-        (mse > 0.0).then(|| 10.0 * (PEAK / mse).log10())
+        let error = self.mean(|m| Some(m.error()))?;
+        (error > 0.0).then(|| -10.0 * error.log10())
     }
 
     /// Mean SSIM.
@@ -214,7 +222,7 @@ impl Run<'_> {
 pub struct Parser {
     by_pts: BTreeMap<u64, Measured>,
     at: Option<u64>,
-    seen: (Option<f64>, Option<f64>, Option<f64>),
+    seen: (Option<f64>, Option<f64>),
 }
 
 impl Parser {
@@ -226,8 +234,7 @@ impl Parser {
             let value = value.trim().parse().ok();
             match key {
                 "lavfi.psnr.psnr_avg" => self.seen.0 = value,
-                "lavfi.psnr.mse_avg" => self.seen.1 = value,
-                "lavfi.ssim.All" => self.seen.2 = value,
+                "lavfi.ssim.All" => self.seen.1 = value,
                 _ => {}
             }
         }
@@ -235,8 +242,8 @@ impl Parser {
 
     /// A picture before the first one that was received has no measures.
     fn close(&mut self) {
-        if let (Some(at), (Some(psnr), Some(mse), Some(ssim))) = (self.at.take(), std::mem::take(&mut self.seen)) {
-            self.by_pts.insert(at, Measured { psnr, mse, ssim, vmaf: None });
+        if let (Some(at), (Some(psnr), Some(ssim))) = (self.at.take(), std::mem::take(&mut self.seen)) {
+            self.by_pts.insert(at, Measured { psnr, ssim, vmaf: None });
         }
     }
 

@@ -5,6 +5,7 @@ mod packet;
 mod pes;
 mod psi;
 mod splitter;
+mod unnamed;
 
 #[cfg(test)]
 pub(crate) mod tests;
