@@ -95,39 +95,38 @@ impl H265 {
     /// Takes in the NAL units of one access unit.
     pub(super) fn unit<'a>(&mut self, number: u64, nals: impl Iterator<Item = &'a [u8]>) -> Picture {
         let mut picture = Picture::default();
+        let (mut first, mut only_intra) = (None, true);
         for nal in nals {
             let Unit::Picture(Start { class, intra, slice }) = self.nal(nal) else { continue };
-            let (kind, layer) = header(nal);
             let class = class.unwrap_or(Class::P);
-            let first = picture.class.is_none();
             picture.class = Some(picture.class.map_or(class, |c| c.max(class)));
-            if !first {
-                // Further slices of a picture name the same set (§7.4.7.1).
-                continue;
+            only_intra &= intra;
+            // Further slices of a picture name the same set (§7.4.7.1).
+            first = first.or(Some((header(nal), slice)));
+        }
+        let (Some(((kind, layer), slice)), Some(class)) = (first, picture.class) else { return picture };
+        picture.layer = layer;
+        let (leading, random_access) = (matches!(kind, 8 | 9), kind >= 16);
+        if random_access {
+            self.entered = !self.started || matches!(kind, 16..=18);
+            self.lost = false;
+        }
+        self.started = true;
+        match slice {
+            Some(slice) => self.picture(number, kind, layer, &Slice { intra: only_intra, ..slice }, &mut picture.needs),
+            None => {
+                picture.needs.known = only_intra;
+                self.lost |= class != Class::B;
             }
-            picture.layer = layer;
-            let (leading, random_access) = (matches!(kind, 8 | 9), kind >= 16);
-            if random_access {
-                self.entered = !self.started || matches!(kind, 16..=18);
-                self.lost = false;
-            }
-            self.started = true;
-            match slice {
-                Some(slice) => self.picture(number, kind, layer, &slice, &mut picture.needs),
-                None => {
-                    picture.needs.known = intra;
-                    self.lost |= class != Class::B;
-                }
-            }
-            if !picture.needs.known {
-                self.anchors.need(leading || class == Class::B, number, &mut picture.needs);
-            }
-            picture.needs.missing |= leading && self.entered;
-            if matches!(kind, 16..=20) {
-                self.anchors.put_first(number);
-            } else if class != Class::B {
-                self.anchors.put(number);
-            }
+        }
+        if !picture.needs.known {
+            self.anchors.need(leading || class == Class::B, number, &mut picture.needs);
+        }
+        picture.needs.missing |= leading && self.entered;
+        if matches!(kind, 16..=20) {
+            self.anchors.put_first(number);
+        } else if class != Class::B {
+            self.anchors.put(number);
         }
         picture.finish()
     }

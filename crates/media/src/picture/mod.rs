@@ -27,6 +27,7 @@ use crate::Class;
 use crate::ts::VideoCodec;
 
 use anchors::Anchors;
+pub use av1::as_in_files as av1_as_in_files;
 pub(crate) use av1::{Av1, Begins, begins_av1};
 pub(crate) use h265::H265;
 pub(crate) use mpeg2::class as mpeg2_class;

@@ -8,7 +8,7 @@ mod header;
 pub(crate) mod tests;
 mod units;
 
-use super::bits::{Bits, unescape};
+use super::bits::{Bits, start_codes, unescape};
 use super::{Anchors, Needs, Picture};
 use crate::Class;
 use header::{Frame, Sequence, frame, is_sequence, obu_header, sequence};
@@ -203,6 +203,50 @@ impl Av1 {
             }
         }
     }
+}
+
+/// A temporal unit of AV1 as files have it, each open bitstream unit with its size and without start codes, for decoders
+/// that know no other form.
+pub fn as_in_files(unit: &[u8]) -> Vec<u8> {
+    if !unit.starts_with(&[0, 0]) {
+        return unit.to_vec();
+    }
+    let most = 2 * unit.len();
+    let (mut out, mut buf) = (Vec::with_capacity(unit.len() + 16), Vec::new());
+    start_codes(unit, |obu| {
+        unescape(obu, &mut buf);
+        // Zeros at its end went to the start code behind it; a size of zero may be among them.
+        let Some((header, size)) = header_of(&buf).or_else(|| {
+            buf.push(0);
+            header_of(&buf)
+        }) else {
+            return;
+        };
+        if let Some(end) =
+            size.map(|size| header.saturating_add(size)).filter(|end| out.len().saturating_add(*end) <= most)
+        {
+            buf.resize(end, 0);
+        }
+        let (Some(first), Some(body)) = (buf.first(), buf.get(header..)) else { return };
+        out.push(first | 2);
+        // The layers, where there are some.
+        out.extend(buf.get(1).filter(|_| first & 4 != 0));
+        let mut size = body.len();
+        while size > 127 {
+            out.push(size as u8 & 127 | 128);
+            size >>= 7;
+        }
+        out.push(size as u8);
+        out.extend_from_slice(body);
+    });
+    out
+}
+
+/// Bytes of the header of a unit, and its size where it has one.
+fn header_of(obu: &[u8]) -> Option<(usize, Option<usize>)> {
+    let mut b = Bits::new(obu);
+    let (_, _, size) = obu_header(&mut b)?;
+    Some((b.at() / 8, size))
 }
 
 /// A unit without its emulation prevention bytes.

@@ -232,7 +232,27 @@ fn beginnings_are_known() {
     }
 }
 
+#[test]
+fn start_codes_and_sizes_are_one_stream() {
+    let units = [delimiter(), sequence_header(), key(700), inter(false, 1, 2, 40), inter(true, 3, 2, 300)];
+    let plain = units.concat();
+    assert_eq!(as_in_files(&plain), plain);
+    assert_eq!(as_in_files(&with_start_codes(&units)), plain);
+    // Without sizes, as start codes make them needless.
+    let bare = |unit: &Vec<u8>| {
+        let size = unit[1..].iter().position(|b| b & 128 == 0).unwrap() + 1;
+        [&[unit[0] & !2], &unit[1 + size..]].concat()
+    };
+    let bare: Vec<Vec<u8>> = units.iter().map(bare).collect();
+    assert_eq!(as_in_files(&with_start_codes(&bare)), plain);
+}
+
 proptest! {
+    #[test]
+    fn any_unit_can_be_put_into_a_file(bytes in prop::collection::vec(prop_oneof![Just(0u8), Just(1), any::<u8>()], 0..300)) {
+        prop_assert!(as_in_files(&bytes).len() <= 3 * bytes.len() + 3);
+    }
+
     #[test]
     fn pieces_and_the_whole_show_one_thing(
         frames in prop::collection::vec((0u32..3, any::<bool>(), any::<u8>(), 0u8..8, 0usize..600), 1..12),

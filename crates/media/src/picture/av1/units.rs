@@ -10,7 +10,7 @@ const HEADER_MAX: usize = 1024;
 /// Bytes of a unit's own header at most: two, and eight of its size.
 const OBU_HEADER_MAX: usize = 10;
 
-/// How the units are told apart.
+/// What separates the units.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Form {
     #[default]
