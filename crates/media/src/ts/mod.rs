@@ -4,7 +4,7 @@
 mod elementary;
 mod packet;
 mod pes;
-mod psi;
+pub(crate) mod psi;
 mod splitter;
 mod unnamed;
 

@@ -81,7 +81,7 @@ pub(crate) fn key(len: usize) -> Vec<u8> {
     coded(0, true, 0, 0, len)
 }
 
-fn hidden_key(refresh: u8, len: usize) -> Vec<u8> {
+pub(crate) fn hidden_key(refresh: u8, len: usize) -> Vec<u8> {
     coded(0, false, refresh, 0, len)
 }
 
@@ -93,7 +93,7 @@ pub(crate) fn inter(shown: bool, refresh: u8, slot: u8, len: usize) -> Vec<u8> {
     coded(1, shown, refresh, slot, len)
 }
 
-fn show(slot: u8) -> Vec<u8> {
+pub(crate) fn show(slot: u8) -> Vec<u8> {
     let mut w = Writer::default();
     obu(3, &w.put(1, 1).put(u32::from(slot), 3).bytes())
 }
