@@ -6,9 +6,9 @@
 
 use anabranch_base::Instant;
 use anabranch_media::classify::Classifier;
-use anabranch_media::picture::Pictures;
+use anabranch_media::picture::{Pictures, av1_as_in_files};
 use anabranch_media::quality::{Comparison, Recording};
-use anabranch_media::ts::VideoCodec;
+use anabranch_media::ts::{Elementary, VideoCodec};
 use anabranch_media::{Packetiser, PacketiserConfig};
 use libfuzzer_sys::fuzz_target;
 
@@ -26,6 +26,7 @@ fuzz_target!(|input: &[u8]| {
         let picture = pictures.push(unit);
         assert!(picture.needs.units.iter().all(|n| *n < number), "{picture:?} is number {number}");
         number += 1;
+        assert!(av1_as_in_files(unit).len() <= 3 * unit.len() + 3);
         classifier.start();
         classifier.push(&[0, 0, 1, 0xe0, 0, 0, 0x80, 0, 0]);
         for c in unit.chunks(184) {
@@ -39,6 +40,9 @@ fuzz_target!(|input: &[u8]| {
     if let Ok(found) = Comparison::of(&recording, &recording) {
         assert_eq!((found.packets_missing, found.strange), (0, 0));
     }
+    let mut video = Elementary::new();
+    video.push(input);
+    video.finish();
     let mut packetiser = Packetiser::new(PacketiserConfig::default());
     packetiser.push(Instant::from_millis(1), input);
     packetiser.finish(Instant::from_millis(2));

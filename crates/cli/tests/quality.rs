@@ -4,6 +4,7 @@ mod common;
 
 use common::*;
 use serde_json::Value;
+use std::process::Command;
 
 const PACKET: usize = 188;
 const VIDEO: u16 = 0x100;
@@ -93,4 +94,129 @@ fn what_cannot_be_compared_is_one_line() {
     // Sound alone came: that is a result.
     let r = json(&[CLIP, &other, "--no-decoding"]);
     assert_eq!(r["decodable_share"].as_f64(), Some(0.0));
+}
+
+/// A stream that ffmpeg makes of its test pattern, or none where it cannot.
+fn made(dir: &tempfile::TempDir, name: &str, test: &str, encoder: &str, more: &[&str]) -> Option<String> {
+    let known = Command::new("ffmpeg").args(["-hide_banner", "-encoders"]).output();
+    if !known.is_ok_and(|o| String::from_utf8_lossy(&o.stdout).contains(&format!(" {encoder} "))) {
+        eprintln!("SKIPPED {test}: no ffmpeg with {encoder}");
+        return None;
+    }
+    let path = dir.path().join(name).display().to_string();
+    let mut ffmpeg = Command::new("ffmpeg");
+    ffmpeg.args(["-v", "error", "-y", "-f", "lavfi", "-i", "testsrc2=size=320x192:rate=25", "-frames:v", "50"]);
+    ffmpeg.args(["-threads", "1", "-c:v", encoder]).args(more).arg(&path);
+    ffmpeg.status().expect("ffmpeg starts").success().then_some(path)
+}
+
+/// A stream without one frame of the video, by its number in decoding order.
+fn less(path: &str, pid: u16, lost: usize) -> Vec<u8> {
+    let mut frames = 0;
+    let keep = |p: &&[u8]| {
+        let is_video = u16::from_be_bytes([p[1] & 0x1f, p[2]]) == pid;
+        frames += usize::from(is_video && p[1] & 0x40 != 0);
+        !is_video || frames != lost + 1
+    };
+    std::fs::read(path).expect("a stream").chunks(PACKET).filter(keep).flatten().copied().collect()
+}
+
+/// The PSNR of all pictures, from those of each in a table.
+fn of_all(csv: &str) -> f64 {
+    let text = std::fs::read_to_string(csv).expect("it was written");
+    let column = text.lines().next().expect("a header").split(',').position(|c| c == "psnr_db").expect("it is there");
+    let values: Vec<f64> = text.lines().skip(1).filter_map(|l| l.split(',').nth(column)?.parse().ok()).collect();
+    -10.0 * (values.iter().map(|db| 10f64.powf(-db / 10.0)).sum::<f64>() / values.len() as f64).log10()
+}
+
+#[test]
+fn psnr_is_by_the_peak_of_the_bit_depth() {
+    const NAME: &str = "psnr_is_by_the_peak_of_the_bit_depth";
+    let (dir, _) = scratch();
+    let mut found = Vec::new();
+    for (format, name) in [("yuv420p", "8.ts"), ("yuv420p10le", "10.ts"), ("yuv444p10le", "444.ts")] {
+        let more = ["-pix_fmt", format, "-preset", "ultrafast", "-bf", "0", "-g", "25"];
+        let Some(sent) = made(&dir, name, NAME, "libx264", &more) else { return };
+        // The last frame of a group: every other picture is equal.
+        let received = file(&dir, "received.ts", &less(&sent, VIDEO, 24));
+        let csv = dir.path().join("frames.csv").display().to_string();
+        let r = json(&[&sent, &received, "--csv", &csv]);
+        assert_eq!((r["pictures"].as_u64(), r["pictures_equal"].as_u64()), (Some(50), Some(49)), "{format}");
+        let psnr = r["psnr_db"].as_f64().expect("a number");
+        assert!((psnr - of_all(&csv)).abs() < 0.001, "{format}: {psnr} and {}", of_all(&csv));
+        found.push(psnr);
+    }
+    // One picture with eight bits and with ten.
+    assert!((found[0] - found[1]).abs() < 1.0, "{found:?}");
+}
+
+#[test]
+fn av1_as_ffmpeg_writes_it_is_compared_and_decoded() {
+    const NAME: &str = "av1_as_ffmpeg_writes_it_is_compared_and_decoded";
+    let (dir, _) = scratch();
+    for encoder in ["libsvtav1", "libaom-av1"] {
+        let fast: &[&str] = if encoder == "libsvtav1" { &["-preset", "12"] } else { &["-cpu-used", "8"] };
+        let more = [&["-pix_fmt", "yuv420p", "-g", "24", "-movflags", "frag_keyframe+empty_moov"], fast].concat();
+        let Some(film) = made(&dir, "film.mp4", NAME, encoder, &more) else { continue };
+        // As docs/USE.md has it, for a file.
+        let sent = dir.path().join("sent.ts").display().to_string();
+        let mut copy = Command::new("ffmpeg");
+        copy.args(["-v", "error", "-y", "-i", &film, "-c", "copy", "-f", "mpegts", &sent]);
+        assert!(copy.status().expect("ffmpeg starts").success());
+        let same = json(&[&sent, &sent]);
+        assert_eq!((same["codec"].as_str(), same["frames"]["frames"].as_u64()), (Some("AV1"), Some(50)));
+        assert_eq!((same["references_unknown"].as_u64(), same["references_missing"].as_u64()), (Some(0), Some(0)));
+        assert_eq!((same["pictures"].as_u64(), same["pictures_equal"].as_u64()), (Some(50), Some(50)), "{same}");
+        let received = file(&dir, "received.ts", &less(&sent, VIDEO, 48));
+        let r = json(&[&sent, &received]);
+        assert_eq!((r["frames"]["missing"].as_u64(), r["pictures"].as_u64()), (Some(1), Some(50)), "{r}");
+        assert!((10.0..60.0).contains(&r["psnr_db"].as_f64().expect("a number")), "{r}");
+        let classes = |c: &str| r["by_class"][c]["frames"].as_u64().expect("a number");
+        assert!(classes("I") >= 2 && classes("P") > 0 && classes("unknown") == 0, "{r}");
+    }
+}
+
+/// A capture of the clip at its constant rate, in which the packets of some frames of the video come 2 s late.
+fn capture(late: &[usize]) -> Vec<u8> {
+    let mut file = [&[0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0][..], &[0; 8], &[0, 0, 1, 0], &101u32.to_le_bytes()].concat();
+    let mut frame = 0;
+    for (i, packet) in clip().chunks(PACKET).enumerate() {
+        let is_video = u16::from_be_bytes([packet[1] & 0x1f, packet[2]]) == VIDEO;
+        frame += usize::from(is_video && packet[1] & 0x40 != 0);
+        let is_late = is_video && frame > 0 && late.contains(&(frame - 1));
+        let micros = 1_000_000_000 + i as u32 * 188 + if is_late { 2_000_000 } else { 0 };
+        let length = 28 + packet.len() as u16;
+        let mut ip = vec![0x45, 0, 0, 0, 0, 1, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0x30, 0x39, 0x13, 0x88];
+        ip[2..4].copy_from_slice(&length.to_be_bytes());
+        ip.extend((length - 20).to_be_bytes());
+        ip.extend([0, 0]);
+        ip.extend(packet);
+        for v in [micros / 1_000_000, micros % 1_000_000, ip.len() as u32, ip.len() as u32] {
+            file.extend(v.to_le_bytes());
+        }
+        file.extend(ip);
+    }
+    file
+}
+
+#[test]
+fn late_frames_are_counted_by_class() {
+    let (dir, _) = scratch();
+    // Nothing; two B pictures; the last I picture and all of its group but the picture that takes their place.
+    for (late, expected) in [(vec![], [0, 0, 0]), (vec![2, 26], [0, 0, 2]), (vec![72], [1, 7, 15])] {
+        let received = file(&dir, "received.pcap", &capture(&late));
+        let args = [CLIP, &received, "--no-decoding", "--buffer", "100ms"];
+        let r = json(&args);
+        assert_eq!(r["by_arrival"].as_bool(), Some(true));
+        let of = |c: &str| (r["by_class"][c]["late"].as_u64(), r["by_class"][c]["late_share"].as_f64());
+        for (class, (count, all)) in ["I", "P", "B"].iter().zip(expected.into_iter().zip([4, 32, 60])) {
+            assert_eq!(of(class), (Some(count), Some(count as f64 / f64::from(all))), "{class} of {late:?}: {r}");
+        }
+        let sum: u64 = expected.iter().sum();
+        assert_eq!((r["frames_late"].as_u64(), r["frames"]["late"].as_u64()), (Some(sum), Some(sum)));
+        assert!((r["frames"]["late_share"].as_f64().expect("a number") - sum as f64 / 96.0).abs() < 1e-9);
+        let text = run(&[&["quality"], &args[..]].concat());
+        let line = format!("too late to be shown: {sum}: I {} of 4", expected[0]);
+        assert_eq!(text.out().contains(&line), sum > 0, "{}", text.out());
+    }
 }

@@ -4,14 +4,15 @@
 //!
 //! | coding | I | P | B |
 //! |---|---|---|---|
-//! | H.264 (§7.4.3) | slice types I, SI and every IDR picture | P, SP, and B that others refer to (`nal_ref_idc` > 0) | B with `nal_ref_idc` 0 |
-//! | H.265 (table 7-1) | IRAP, NAL types 16..=23, and I slices | the rest | sub-layer non-reference pictures (even types below 16: TRAIL_N, TSA_N, STSA_N, RADL_N, RASL_N) of the highest temporal layer |
-//! | AV1 (§5.9.2) | key and intra-only frames | the rest | shown frames that refresh no slot, and frames of slots that are shown |
+//! | H.264 (§7.4.3) | IDR pictures, and slice types I and SI that others refer to | P, SP and B that others refer to (`nal_ref_idc` > 0) | every other picture to which none refers (`nal_ref_idc` 0) |
+//! | H.265 (table 7-1) | IRAP, NAL types 16..=23, and I slices that others refer to | the rest | sub-layer non-reference pictures (even types below 16: TRAIL_N, TSA_N, STSA_N, RADL_N, RASL_N) of the highest temporal layer |
+//! | AV1 (§5.9.2) | key frames, and intra-only frames that refresh a slot | the rest | shown frames that refresh no slot, and frames of slots that are shown |
 //! | MPEG-1, MPEG-2 | I | P | B |
 //!
 //! A temporal unit of AV1 has the class of its first frame: what is not shown comes first and others refer to it.
-//! A B picture that others refer to is put with P because losing it costs as much as losing a P. A P picture
-//! without references to it stays P: its slice header says P, and that is what users compare with.
+//! Class B means in every coding that losing the picture costs no other one, whatever its slices are called: a B picture
+//! that others refer to is put with P, and a P picture to which none refers, as encoders with temporal layers and
+//! without B pictures make them, is put with B.
 
 use crate::Class;
 use crate::picture::{Av1, H265, mpeg2_class};
@@ -36,14 +37,14 @@ pub struct Classifier {
     codec: VideoCodec,
     reader: AnnexBReader<Pictures>,
     av1: Av1,
-    /// Of AV1, what there is of the temporal unit.
-    unit: Vec<u8>,
     /// First bytes of the PES packet until the length of its header is known.
     head: Vec<u8>,
     /// Header bytes still to be skipped, once known.
     skip: Option<usize>,
     searched: usize,
     searching: bool,
+    /// Frames of AV1 are followed to the end of the temporal unit.
+    following: bool,
 }
 
 impl Classifier {
@@ -58,11 +59,11 @@ impl Classifier {
                 class: None,
             }),
             av1: Av1::default(),
-            unit: Vec::new(),
             head: Vec::with_capacity(PES_START_LEN),
             skip: None,
             searched: 0,
             searching: false,
+            following: false,
         }
     }
 
@@ -78,16 +79,18 @@ impl Classifier {
         let pictures = self.reader.fragment_handler_mut();
         pictures.nal.clear();
         pictures.class = None;
-        self.unit.clear();
+        self.av1.start();
+        self.following = self.codec == VideoCodec::Av1;
         self.head.clear();
         self.skip = None;
         self.searched = 0;
         self.searching = self.codec != VideoCodec::Other;
     }
 
-    /// Looks at the next payload of the video PID. Returns the class once, when it becomes known.
+    /// Looks at the next payload of the video PID. Returns the class once, when it becomes known. What follows in the frame
+    /// is to be handed in too: later frames may depend on it.
     pub fn push(&mut self, payload: &[u8]) -> Option<Class> {
-        if !self.searching {
+        if !(self.searching || self.following) {
             return None;
         }
         let mut rest = payload;
@@ -97,7 +100,7 @@ impl Classifier {
             rest = tail;
             let head = self.head.first_chunk::<PES_START_LEN>()?;
             if head[..3] != [0, 0, 1] {
-                self.searching = false;
+                (self.searching, self.following) = (false, false);
                 return None;
             }
             self.skip = Some(usize::from(head[8]));
@@ -107,15 +110,14 @@ impl Classifier {
             *skip -= n;
             rest = rest.get(n..).unwrap_or(&[]);
         }
-        self.searched += rest.len();
-        let class = if self.codec == VideoCodec::Av1 {
-            self.unit.extend_from_slice(rest);
-            self.av1.class(&self.unit)
+        let class = if self.following {
+            self.av1.class(rest).filter(|_| self.searching)
         } else {
             self.reader.push(rest);
             self.reader.fragment_handler_ref().class
         };
-        self.searching = class.is_none() && self.searched < SEARCH_MAX;
+        self.searched = self.searched.saturating_add(rest.len());
+        self.searching &= class.is_none() && self.searched < SEARCH_MAX;
         class
     }
 
@@ -146,10 +148,11 @@ impl NalFragmentHandler for Pictures {
             let room = most.saturating_sub(self.nal.len());
             self.nal.extend_from_slice(b.get(..room).unwrap_or(b));
         }
-        if self.nal.len() > before {
+        if self.nal.len() > before || end {
+            let more = !end && self.nal.len() < NAL_PREFIX;
             self.class = match self.codec {
                 VideoCodec::H264 => h264_class(&self.nal, end),
-                VideoCodec::H265 => self.h265.class(&self.nal),
+                VideoCodec::H265 => self.h265.class(&self.nal, more),
                 VideoCodec::Mpeg2 => mpeg2_class(&self.nal),
                 VideoCodec::Av1 | VideoCodec::Other => None,
             };
@@ -175,10 +178,10 @@ fn h264_class(nal: &[u8], complete: bool) -> Option<Class> {
     let mut bits = nal.rbsp_bits();
     bits.read_ue("first_mb_in_slice").ok()?;
     match bits.read_ue("slice_type").ok()? {
+        10.. => None,
+        _ if header.nal_ref_idc() == 0 => Some(Class::B),
         2 | 4 | 7 | 9 => Some(Class::I),
-        1 | 6 if header.nal_ref_idc() == 0 => Some(Class::B),
-        0..=9 => Some(Class::P),
-        _ => None,
+        _ => Some(Class::P),
     }
 }
 
@@ -221,6 +224,9 @@ mod tests {
             ([0x61, 0b1010_0000], Some(Class::P)), // B that others refer to
             ([0x41, 0b1011_0000], Some(Class::I)),
             ([0x41, 0b1001_1000], Some(Class::P)),
+            ([0x01, 0b1100_0000], Some(Class::B)), // P, B and I to which none refers
+            ([0x01, 0b1001_1000], Some(Class::B)),
+            ([0x01, 0b1011_0000], Some(Class::B)),
             ([0x01, 0b1001_1100], Some(Class::B)),
             ([0x41, 0b1000_1000], Some(Class::I)),
             ([0x65, 0b1000_1000], Some(Class::I)),
@@ -247,6 +253,53 @@ mod tests {
         ] {
             let es = [0, 0, 0, 1, 32 << 1, 1, 0xcc, 0, 0, 1, kind << 1, 1, 0x80, 0xaa];
             assert_eq!(class(VideoCodec::H265, &es, 3), Some(expected), "NAL type {kind}");
+        }
+    }
+
+    #[test]
+    fn a_slice_header_of_h265_is_waited_for() {
+        /// Bits as text, to whole bytes.
+        fn bytes(bits: &str) -> Vec<u8> {
+            let bits: Vec<u8> = bits.bytes().map(|b| b - b'0').collect();
+            bits.chunks(8).map(|c| c.iter().enumerate().fold(0, |b, (i, bit)| b | bit << (7 - i))).collect()
+        }
+        let ue = |v: u32| format!("{:0>width$b}", v + 1, width = 2 * (v + 1).ilog2() as usize + 1);
+        // TRAIL_R with I, P and B slices, TRAIL_N, and an IDR picture with one flag more.
+        for (kind, slice, expected) in [
+            (1u8, 2, Class::I),
+            (1, 1, Class::P),
+            (1, 0, Class::P),
+            (0, 2, Class::B),
+            (0, 1, Class::B),
+            (19, 2, Class::I),
+        ] {
+            for id in [0, 1, 6, 30, 63] {
+                for extra in [0, 7] {
+                    let mut es = vec![0, 0, 0, 1, 34 << 1, 1];
+                    es.extend(bytes(&format!("{}{}00{extra:03b}11", ue(id), ue(0))));
+                    es.extend([0x80, 0, 0, 1, kind << 1, 1]);
+                    let reserved = if kind >= 16 { "0" } else { "" };
+                    let flags = "1".repeat(extra);
+                    es.extend(bytes(&format!("1{reserved}{}{flags}{}1", ue(id), ue(slice))));
+                    es.extend([0x9a; 40]);
+                    for step in 1..=es.len() + 20 {
+                        let found = class(VideoCodec::H265, &es, step);
+                        assert_eq!(found, Some(expected), "type {kind}, slice {slice}, set {id}, {extra}, {step}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_slice_header_of_h264_is_waited_for() {
+        // first_mb_in_slice 4094 is 11 zeros and 12 bits more; then the types I, P and B.
+        for (bits, length, expected) in [(0b011u32, 3, Class::I), (0b1, 1, Class::P), (0b010, 3, Class::P)] {
+            let code = 4095u32 << (32 - 23) | bits << (32 - 23 - length);
+            let nal = [&[0x41][..], &code.to_be_bytes(), &[0xff]].concat();
+            for step in 1..100 {
+                assert_eq!(class(VideoCodec::H264, &h264(&nal), step), Some(expected), "{bits:b} in {step}");
+            }
         }
     }
 

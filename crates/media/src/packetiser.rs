@@ -301,7 +301,7 @@ impl Packetiser {
     }
 
     fn look_at_video(&mut self, now: Instant, packet: Packet<'_>) {
-        if packet.transport_error() {
+        if packet.transport_error() || packet.payload().is_empty() {
             return;
         }
         if packet.payload_unit_start() {
@@ -310,14 +310,17 @@ impl Packetiser {
             self.next.frames += 1;
             self.stats.video_frames += 1;
         }
-        let (Some(video), Some(frame)) = (&mut self.video, &mut self.frame) else { return };
+        let Some(video) = &mut self.video else { return };
         if packet.payload_unit_start() {
             video.classifier.start();
         }
-        if packet.scrambled() || frame.class.is_some() {
+        if packet.scrambled() {
             return;
         }
-        frame.class = video.classifier.push(packet.payload());
+        let class = video.classifier.push(packet.payload());
+        if let Some(frame) = &mut self.frame {
+            frame.class = frame.class.or(class);
+        }
     }
 
     /// Closes the current frame, and the current message with it.

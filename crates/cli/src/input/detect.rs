@@ -36,6 +36,11 @@ pub fn film(head: &[u8]) -> Option<&'static str> {
     FILMS.iter().find(begins).map(|f| f.2)
 }
 
+/// Does the head of a film say that its video is AV1? MP4 may say so at its end only.
+pub fn is_av1(head: &[u8]) -> bool {
+    head.windows(5).any(|w| w.starts_with(b"av01") || w == b"V_AV1")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -65,6 +70,15 @@ mod tests {
         assert_eq!(film(b"RIFF\x10\0\0\0AVI LIST"), Some("an AVI film"));
         for other in [&b""[..], b"ftyp", b"RIFF\x10\0\0\0WAVEfmt ", b"FLVx", &packets(5)] {
             assert_eq!(film(other), None);
+        }
+    }
+
+    #[test]
+    fn av1_in_films() {
+        assert!(is_av1(b"\0\0\0\x20ftypisom\0\0\x02\0isomav01iso2mp41"));
+        assert!(is_av1(b"\x1a\x45\xdf\xa3\x86\x85V_AV1"));
+        for other in [&b""[..], b"av0", b"ftypavc1mp41", b"V_MPEG4/ISO/AVC"] {
+            assert!(!is_av1(other));
         }
     }
 

@@ -182,8 +182,13 @@ impl Input {
         }
         if let Some(film) = detect::film(&head) {
             let source = self.file.as_ref().map_or("-", |_| self.name.as_str());
+            let av1 = if detect::is_av1(&head) {
+                " (it is AV1, which few players find in a transport stream; -c:v libx264 in place of -c copy codes it anew)"
+            } else {
+                ""
+            };
             warning(&format!(
-                "{} is {film} and goes as a file; to stream it: ffmpeg -re -i {source} -c copy -f mpegts - | anabranch send - …",
+                "{} is {film} and goes as a file; to stream it: ffmpeg -re -i {source} -c copy -f mpegts - | anabranch send - …{av1}",
                 self.name
             ));
         }

@@ -3,26 +3,37 @@
 //! Both streams are decoded. To each picture of the stream as it was sent belongs the last picture that the other one
 //! shows at that time, so a picture that was lost counts as the one before it, which stands.
 
+use super::ivf;
 use super::progress::Progress;
 use super::read::Source;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
-use anabranch_media::ts::PTS_CYCLE;
+use anabranch_media::ts::{PTS_CYCLE, VideoCodec};
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
 use std::process::{Command, Stdio};
-
-/// Squared peak of 8 bits, for PSNR from a mean squared error.
-const PEAK: f64 = 255.0 * 255.0;
+use tempfile::NamedTempFile;
 
 /// One picture as it was sent, against what was shown at its time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Measured {
     /// Decibels; infinite for equal pictures.
     pub psnr: f64,
-    pub mse: f64,
     pub ssim: f64,
     pub vmaf: Option<f64>,
+}
+
+impl Measured {
+    /// Mean squared error as a part of the squared peak. The error that ffmpeg prints is in samples of the video, whose
+    /// peak it does not print: 255 with 8 bits, 1023 with 10.
+    fn error(&self) -> f64 {
+        10f64.powf(-self.psnr / 10.0)
+    }
+
+    pub fn is_equal(&self) -> bool {
+        self.psnr == f64::INFINITY
+    }
 }
 
 /// What ffmpeg measured, by time stamp.
@@ -56,11 +67,15 @@ impl Pictures {
         if !has("psnr") || !has("ssim") {
             return Ok(Err("this ffmpeg has no filters psnr and ssim".to_owned()));
         }
+        let inputs = match [sent, received].map(|s| Input::of(s, sent.recording.codec())) {
+            [Ok(sent), Ok(received)] => [sent, received],
+            [Err(e), _] | [_, Err(e)] => return Ok(Err(format!("the video cannot be taken out of the stream: {e}"))),
+        };
         let graph = "[0:v:0]settb=1/90000[sent];[1:v:0]settb=1/90000,split[a][b];\
                      [sent][a]psnr[psnr];[psnr][b]ssim,metadata=mode=print:file=-";
         let frames = sent.recording.frames().len() as u64;
         let mut parser = Parser::default();
-        let run = Run { sent, received, graph, what: "PSNR and SSIM", frames };
+        let run = Run { inputs: &inputs, graph, what: "PSNR and SSIM", frames };
         if let Some(why) = run.to_end(progress, interrupt, |line| parser.take(line))? {
             return Ok(Err(why));
         }
@@ -72,7 +87,7 @@ impl Pictures {
             pictures.no_vmaf = Some("this ffmpeg has no filter libvmaf".to_owned());
             return Ok(Ok(pictures));
         }
-        pictures.no_vmaf = pictures.add_vmaf(sent, received, progress, interrupt)?;
+        pictures.no_vmaf = pictures.add_vmaf(&inputs, frames, progress, interrupt)?;
         Ok(Ok(pictures))
     }
 
@@ -80,8 +95,8 @@ impl Pictures {
     /// there is none.
     fn add_vmaf(
         &mut self,
-        sent: &Source,
-        received: &Source,
+        inputs: &[Input<'_>; 2],
+        frames: u64,
         progress: &Progress,
         interrupt: &Interrupt,
     ) -> Result<Option<String>, Failure> {
@@ -89,9 +104,8 @@ impl Pictures {
                      [under][over]overlay=eof_action=repeat[shown];\
                      [sent]metadata=mode=add:key=sent:value=1,metadata=mode=print:file=-[reference];\
                      [shown][reference]libvmaf=log_fmt=csv:log_path=/dev/stderr";
-        let frames = sent.recording.frames().len() as u64;
         let (mut times, mut scores) = (Vec::new(), Vec::new());
-        let run = Run { sent, received, graph, what: "VMAF", frames };
+        let run = Run { inputs, graph, what: "VMAF", frames };
         let failed = run.to_end_with(
             progress,
             interrupt,
@@ -114,8 +128,8 @@ impl Pictures {
 
     /// PSNR of the mean squared error over all pictures; none when all are equal.
     pub fn psnr(&self) -> Option<f64> {
-        let mse = self.mean(|m| Some(m.mse))?;
-        (mse > 0.0).then(|| 10.0 * (PEAK / mse).log10())
+        let error = self.mean(|m| Some(m.error()))?;
+        (error > 0.0).then(|| -10.0 * error.log10())
     }
 
     /// Mean SSIM.
@@ -134,10 +148,32 @@ impl Pictures {
     }
 }
 
+/// A stream as ffmpeg reads it.
+enum Input<'a> {
+    Stream(&'a Path),
+    /// Of AV1, which ffmpeg does not find in transport streams.
+    Ivf(NamedTempFile),
+}
+
+impl Input<'_> {
+    fn of(source: &Source, codec: Option<VideoCodec>) -> io::Result<Input<'_>> {
+        if codec == Some(VideoCodec::Av1) {
+            return ivf::of(source.stream()).map(Input::Ivf);
+        }
+        Ok(Input::Stream(source.stream()))
+    }
+
+    fn file(&self) -> (&'static str, &Path) {
+        match self {
+            Input::Stream(path) => ("mpegts", path),
+            Input::Ivf(file) => ("ivf", file.path()),
+        }
+    }
+}
+
 /// One run of ffmpeg over both streams.
 struct Run<'a> {
-    sent: &'a Source,
-    received: &'a Source,
+    inputs: &'a [Input<'a>; 2],
     graph: &'a str,
     what: &'a str,
     frames: u64,
@@ -163,9 +199,10 @@ impl Run<'_> {
     ) -> Result<Option<String>, Failure> {
         let mut command = Command::new("ffmpeg");
         command.args(["-v", "fatal", "-nostdin"]);
-        for source in [self.sent, self.received] {
+        for input in self.inputs {
+            let (format, path) = input.file();
             // Time stamps stay those of the stream: they say which pictures belong together.
-            command.args(["-copyts", "-f", "mpegts", "-i"]).arg(source.stream());
+            command.args(["-copyts", "-f", format, "-i"]).arg(path);
         }
         command.args(["-filter_complex", self.graph, "-f", "null", "-"]);
         let started = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
@@ -214,7 +251,7 @@ impl Run<'_> {
 pub struct Parser {
     by_pts: BTreeMap<u64, Measured>,
     at: Option<u64>,
-    seen: (Option<f64>, Option<f64>, Option<f64>),
+    seen: (Option<f64>, Option<f64>),
 }
 
 impl Parser {
@@ -226,8 +263,7 @@ impl Parser {
             let value = value.trim().parse().ok();
             match key {
                 "lavfi.psnr.psnr_avg" => self.seen.0 = value,
-                "lavfi.psnr.mse_avg" => self.seen.1 = value,
-                "lavfi.ssim.All" => self.seen.2 = value,
+                "lavfi.ssim.All" => self.seen.1 = value,
                 _ => {}
             }
         }
@@ -235,8 +271,8 @@ impl Parser {
 
     /// A picture before the first one that was received has no measures.
     fn close(&mut self) {
-        if let (Some(at), (Some(psnr), Some(mse), Some(ssim))) = (self.at.take(), std::mem::take(&mut self.seen)) {
-            self.by_pts.insert(at, Measured { psnr, mse, ssim, vmaf: None });
+        if let (Some(at), (Some(psnr), Some(ssim))) = (self.at.take(), std::mem::take(&mut self.seen)) {
+            self.by_pts.insert(at, Measured { psnr, ssim, vmaf: None });
         }
     }
 

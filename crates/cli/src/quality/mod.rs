@@ -2,6 +2,7 @@
 
 mod capture;
 mod decoded;
+mod ivf;
 mod progress;
 mod read;
 mod report;

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
 /// Bytes read at once.
-const PIECE: usize = 256 << 10;
+pub const PIECE: usize = 256 << 10;
 
 /// A recording of a stream, and the file that a decoder is to read of it.
 pub struct Source {

@@ -13,15 +13,24 @@ use std::fmt::Write as _;
 const VERSION: u32 = 1;
 
 /// The frames of a class, or of all.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Frames {
     pub frames: u64,
     pub missing: u64,
     pub damaged: u64,
     pub undecodable: u64,
+    /// Too late to be shown, and their share of all.
+    pub late: u64,
+    pub late_share: f64,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+impl Frames {
+    fn of(frames: u64, missing: u64, damaged: u64, undecodable: u64, late: u64) -> Frames {
+        Frames { frames, missing, damaged, undecodable, late, late_share: late as f64 / frames.max(1) as f64 }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 struct Classes {
     #[serde(rename = "I")]
     i: Frames,
@@ -50,6 +59,7 @@ pub struct Report {
     by_class: Classes,
     decodable_share: f64,
     references_unknown: u64,
+    references_missing: u64,
     packets: u64,
     packets_missing: u64,
     video_packets: u64,
@@ -70,19 +80,18 @@ pub struct Report {
 
 impl Report {
     pub fn of(args: &QualityArgs, sent: &Recording, found: &Comparison, shown: &Shown, pictures: &Decoded) -> Report {
-        let of = |c: usize| Frames {
-            frames: found.frames[c],
-            missing: found.missing[c],
-            damaged: found.damaged[c],
-            undecodable: found.undecodable[c],
+        let of = |c: usize| {
+            Frames::of(found.frames[c], found.missing[c], found.damaged[c], found.undecodable[c], shown.late[c])
         };
         let [i, p, b, unknown] = [0, 1, 2, 3].map(of);
-        let frames = [i, p, b, unknown].into_iter().fold(Frames::default(), |a, f| Frames {
-            frames: a.frames + f.frames,
-            missing: a.missing + f.missing,
-            damaged: a.damaged + f.damaged,
-            undecodable: a.undecodable + f.undecodable,
-        });
+        let all = |of: &[u64; 4]| of.iter().sum::<u64>();
+        let frames = Frames::of(
+            all(&found.frames),
+            all(&found.missing),
+            all(&found.damaged),
+            all(&found.undecodable),
+            all(&shown.late),
+        );
         let measured = pictures.as_ref().ok();
         let mut not_measured = Vec::new();
         if let Err(why) = pictures {
@@ -99,6 +108,7 @@ impl Report {
             by_class: Classes { i, p, b, unknown },
             decodable_share: found.decodable_share(),
             references_unknown: found.unknown,
+            references_missing: found.before,
             packets: found.packets,
             packets_missing: found.packets_missing,
             video_packets: found.video_packets,
@@ -106,7 +116,7 @@ impl Report {
             packets_strange: found.strange,
             packets_repeated: found.repeated,
             by_arrival: shown.by_arrival,
-            frames_late: shown.late,
+            frames_late: frames.late,
             stalls: shown
                 .stalls
                 .iter()
@@ -114,7 +124,7 @@ impl Report {
                 .collect(),
             stalled_s: shown.stalled().as_secs_f64(),
             pictures: measured.map_or(0, |p| p.by_pts.len() as u64),
-            pictures_equal: measured.map_or(0, |p| p.by_pts.values().filter(|m| m.mse == 0.0).count() as u64),
+            pictures_equal: measured.map_or(0, |p| p.by_pts.values().filter(|m| m.is_equal()).count() as u64),
             psnr_db: measured.and_then(Pictures::psnr),
             ssim: measured.and_then(Pictures::ssim),
             vmaf: measured.and_then(Pictures::vmaf),
@@ -139,9 +149,7 @@ impl Report {
             .number("missing or damaged", "%", 2)
             .number("cannot be decoded", "", 0)
             .number("decodable", "%", 2);
-        let classes = &self.by_class;
-        let rows = [("I", &classes.i), ("P", &classes.p), ("B", &classes.b), ("unknown", &classes.unknown)];
-        for (name, f) in rows.into_iter().filter(|(_, f)| f.frames > 0).chain([("all", &self.frames)]) {
+        for (name, f) in self.classes().into_iter().chain([("all", &self.frames)]) {
             let lost = share(f, f.missing + f.damaged);
             table.push((name, f.frames, f.missing, f.damaged, lost, f.undecodable, 100.0 - share(f, f.undecodable)));
         }
@@ -152,6 +160,13 @@ impl Report {
                 out,
                 "References of {} frames are not known; each counts as needing the reference before it",
                 self.references_unknown
+            );
+        }
+        if self.references_missing > 0 {
+            let _ = writeln!(
+                out,
+                "Frames that refer to what was before the beginning, and cannot be decoded: {}",
+                self.references_missing
             );
         }
         let other = (self.packets - self.video_packets, self.packets_missing - self.video_packets_missing);
@@ -196,8 +211,20 @@ impl Report {
             ),
         };
         if self.frames_late > 0 {
-            let _ = writeln!(out, "Frames that came too late to be shown: {}", self.frames_late);
+            let of = |(name, f): &(&str, &Frames)| {
+                format!("{name} {} of {} ({:.2} %)", f.late, f.frames, 100.0 * f.late_share)
+            };
+            let classes: Vec<String> = self.classes().iter().map(of).collect();
+            let _ =
+                writeln!(out, "Frames that came too late to be shown: {}: {}", self.frames_late, classes.join(", "));
         }
+    }
+
+    /// The classes that there are.
+    fn classes(&self) -> Vec<(&'static str, &Frames)> {
+        let c = &self.by_class;
+        let all = [("I", &c.i), ("P", &c.p), ("B", &c.b), ("unknown", &c.unknown)];
+        all.into_iter().filter(|(_, f)| f.frames > 0).collect()
     }
 }
 
@@ -214,7 +241,7 @@ fn name(codec: VideoCodec) -> &'static str {
 /// A line for each frame, in decoding order.
 pub fn frames_csv(sent: &Recording, found: &Comparison, shown: &Shown, pictures: Option<&Pictures>) -> String {
     let mut out = String::from(
-        "frame,pts,time_s,class,layer,needs,needs_known,packets,arrived,state,decodable,shown,psnr_db,ssim,vmaf\n",
+        "frame,pts,time_s,class,layer,needs,needs_known,packets,arrived,state,decodable,shown,psnr_db,ssim,vmaf,needs_missing\n",
     );
     let results = found.results.iter().zip(&shown.frames);
     for (i, (frame, (result, shown))) in sent.frames().iter().zip(results).enumerate() {
@@ -229,7 +256,7 @@ pub fn frames_csv(sent: &Recording, found: &Comparison, shown: &Shown, pictures:
         let number = |v: Option<f64>| v.map_or(String::new(), |v| format!("{v:.4}"));
         let _ = writeln!(
             out,
-            "{i},{},{:.6},{},{},{},{},{},{},{state},{},{},{},{},{}",
+            "{i},{},{:.6},{},{},{},{},{},{},{state},{},{},{},{},{},{}",
             frame.pts.map_or(String::new(), |p| p.to_string()),
             frame.time as f64 / 90_000.0,
             picture.class.map_or(String::new(), |c: Class| c.to_string()),
@@ -243,6 +270,7 @@ pub fn frames_csv(sent: &Recording, found: &Comparison, shown: &Shown, pictures:
             number(measured.map(|m| m.psnr)),
             number(measured.map(|m| m.ssim)),
             number(measured.and_then(|m| m.vmaf)),
+            u8::from(picture.needs.missing),
         );
     }
     out

@@ -113,12 +113,31 @@ fn what_ffmpeg_prints_is_read() {
     text.lines().for_each(|l| parser.take(l));
     let found = parser.finish();
     assert_eq!(found.len(), 2, "a picture before the first one that was received has no measures");
-    assert_eq!(found[&97_200], Measured { psnr: f64::INFINITY, mse: 0.0, ssim: 1.0, vmaf: None });
+    assert_eq!(found[&97_200], Measured { psnr: f64::INFINITY, ssim: 1.0, vmaf: None });
     assert_eq!(found[&((1 << 33) - 3_600)].ssim, 0.9);
     let pictures = super::decoded::Pictures { by_pts: found, no_vmaf: None };
-    // A mean error of 32.5 of 255 squared is a two-thousandth.
+    // One of two pictures has a mean error of a thousandth.
     assert!((pictures.psnr().unwrap() - 33.0103).abs() < 1e-4);
     assert_eq!((pictures.ssim(), pictures.vmaf()), (Some(0.95), None));
+}
+
+#[test]
+fn psnr_is_of_the_peak_that_the_video_has() {
+    for bits in [8, 9, 10, 12, 14, 16] {
+        // ffmpeg prints errors in samples of the video. Two pictures, of a thousandth and of a hundredth of the peak squared.
+        let peak = f64::from((1u32 << bits) - 1).powi(2);
+        let text = [(0, 30.0), (3_600, 20.0)].map(|(pts, psnr)| {
+            let mse = peak * 10f64.powf(-psnr / 10.0);
+            format!(
+                "frame:0 pts:{pts}\nlavfi.psnr.mse_avg={mse:.6}\nlavfi.psnr.psnr_avg={psnr:.6}\nlavfi.ssim.All=0.9\n"
+            )
+        });
+        let mut parser = Parser::default();
+        text.concat().lines().for_each(|l| parser.take(l));
+        let pictures = super::decoded::Pictures { by_pts: parser.finish(), no_vmaf: None };
+        let expected = -10.0 * (0.0055f64).log10();
+        assert!((pictures.psnr().unwrap() - expected).abs() < 1e-4, "{bits} bits: {:?}", pictures.psnr());
+    }
 }
 
 #[test]

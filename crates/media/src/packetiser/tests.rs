@@ -1,4 +1,6 @@
 use super::*;
+use crate::picture::av1::tests::{delimiter, hidden_key, inter, key, sequence_header, show};
+use crate::ts::psi::tests::{packets, pat, pmt};
 use crate::ts::tests::{TsBuilder, VIDEO_PID};
 use proptest::prelude::*;
 
@@ -74,6 +76,42 @@ fn frames_are_cut_and_classified() {
         ]
     );
     assert!(out.iter().all(|m| m.message.len() <= 18 + 1128));
+}
+
+#[test]
+fn frames_behind_the_first_one_of_a_temporal_unit_are_followed() {
+    use Class::{B, I, P};
+    for slot in [1u8, 6] {
+        let bit = 1 << slot;
+        let units = [
+            (vec![delimiter(), sequence_header(), key(3_000)], I),
+            // The slot of a key frame that is to be shown later gets another frame right behind it, or does not.
+            (vec![delimiter(), hidden_key(bit, 1_500), inter(false, bit, 0, 700), inter(true, 0, slot, 10)], I),
+            (vec![delimiter(), show(slot)], B),
+            (vec![delimiter(), inter(true, bit, slot, 500)], P),
+            (vec![delimiter(), hidden_key(bit, 40_000), inter(true, 0, slot, 2_000)], I),
+            (vec![delimiter(), show(slot)], I),
+        ];
+        let mut ts = TsBuilder::new();
+        for (i, (unit, _)) in units.iter().enumerate() {
+            let pes = [&[0, 0, 1, 0xe0, 0, 0, 0x80, 0, 0][..], &unit.concat()].concat();
+            for (n, payload) in pes.chunks(184).enumerate() {
+                ts.packet(VIDEO_PID, (i * 5 + n) as u8 & 15, n == 0, payload, None);
+            }
+        }
+        let tables =
+            [packets(0, 0, &pat(0, &[(1, 0x1000)])), packets(0x1000, 0, &pmt(1, 0, VIDEO_PID, &[(6, VIDEO_PID)]))];
+        let all = [&tables.concat().concat()[..], ts.bytes()].concat();
+        for step in [188, 1_316, all.len()] {
+            let pieces: Vec<&[u8]> = all.chunks(step).collect();
+            let out = run(PacketiserConfig::default(), &pieces);
+            let of = |frame: u32| out.iter().rfind(|m| m.header.frame == frame).map(|m| m.header.frame_class);
+            // What comes before the first one is the tables'.
+            let first = out.iter().find(|m| m.header.class_known).map_or(0, |m| m.header.frame);
+            let found: Vec<Option<Class>> = (first..first + units.len() as u32).map(of).collect();
+            assert_eq!(found, units.iter().map(|(_, class)| Some(*class)).collect::<Vec<_>>(), "slot {slot}, {step}");
+        }
+    }
 }
 
 #[test]

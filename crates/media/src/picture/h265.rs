@@ -4,7 +4,7 @@
 //! may refer to. A picture needs the ones that are marked.
 
 use super::bits::{Bits, unescape};
-use super::{Needs, Picture};
+use super::{Anchors, Needs, Picture};
 use crate::Class;
 
 /// Bytes of a NAL unit that are looked at.
@@ -64,51 +64,77 @@ pub(crate) struct H265 {
     held: Vec<(i32, u64)>,
     /// Order of output of the last picture of layer 0 that others may refer to (§8.3.1).
     anchor: i32,
-    last_reference: Option<u64>,
     begun: bool,
+    /// There was a picture, followed or not.
+    started: bool,
+    /// References were lost track of until the next random access point.
+    lost: bool,
+    /// Nothing in front of the latest random access point can be referred to: leading pictures that do are skipped.
+    entered: bool,
+    anchors: Anchors,
 }
 
 /// What a NAL unit begins.
 #[derive(Debug)]
 enum Unit {
     Nothing,
-    /// A picture, with its class as far as its first slice shows it.
-    Picture(Class, Option<Slice>),
+    /// A picture, as far as its first slice shows it.
+    Picture(Start),
+}
+
+/// The beginning of a picture.
+#[derive(Debug)]
+struct Start {
+    /// None where what is here of the slice ends before it shows.
+    class: Option<Class>,
+    intra: bool,
+    slice: Option<Slice>,
 }
 
 impl H265 {
     /// Takes in the NAL units of one access unit.
     pub(super) fn unit<'a>(&mut self, number: u64, nals: impl Iterator<Item = &'a [u8]>) -> Picture {
         let mut picture = Picture::default();
+        let (mut first, mut only_intra) = (None, true);
         for nal in nals {
-            let Unit::Picture(class, slice) = self.nal(nal) else { continue };
-            let (kind, layer) = header(nal);
-            let first = picture.class.is_none();
+            let Unit::Picture(Start { class, intra, slice }) = self.nal(nal) else { continue };
+            let class = class.unwrap_or(Class::P);
             picture.class = Some(picture.class.map_or(class, |c| c.max(class)));
-            if !first {
-                // Further slices of a picture name the same set (§7.4.7.1).
-                continue;
+            only_intra &= intra;
+            // Further slices of a picture name the same set (§7.4.7.1).
+            first = first.or(Some((header(nal), slice)));
+        }
+        let (Some(((kind, layer), slice)), Some(class)) = (first, picture.class) else { return picture };
+        picture.layer = layer;
+        let (leading, random_access) = (matches!(kind, 8 | 9), kind >= 16);
+        if random_access {
+            self.entered = !self.started || matches!(kind, 16..=18);
+            self.lost = false;
+        }
+        self.started = true;
+        match slice {
+            Some(slice) => self.picture(number, kind, layer, &Slice { intra: only_intra, ..slice }, &mut picture.needs),
+            None => {
+                picture.needs.known = only_intra;
+                self.lost |= class != Class::B;
             }
-            picture.layer = layer;
-            match slice {
-                Some(slice) => self.picture(number, kind, layer, &slice, &mut picture.needs),
-                None if class == Class::I => {}
-                None => picture.needs.unknown(),
-            }
-            if !picture.needs.known {
-                picture.needs.chain(self.last_reference);
-            }
-            if class != Class::B {
-                self.last_reference = Some(number);
-            }
+        }
+        if !picture.needs.known {
+            self.anchors.need(leading || class == Class::B, number, &mut picture.needs);
+        }
+        picture.needs.missing |= leading && self.entered;
+        if matches!(kind, 16..=20) {
+            self.anchors.put_first(number);
+        } else if class != Class::B {
+            self.anchors.put(number);
         }
         picture.finish()
     }
 
-    /// The class that a NAL unit shows, whole or cut; parameter sets are taken in.
-    pub(crate) fn class(&mut self, nal: &[u8]) -> Option<Class> {
+    /// The class that a NAL unit shows, of which `more` may follow; parameter sets are taken in.
+    pub(crate) fn class(&mut self, nal: &[u8], more: bool) -> Option<Class> {
         match self.nal(nal) {
-            Unit::Picture(class, _) => Some(class),
+            Unit::Picture(Start { class, .. }) => class.or((!more).then_some(Class::P)),
             Unit::Nothing => None,
         }
     }
@@ -141,8 +167,10 @@ impl H265 {
             // Further slice segments show nothing new.
             _ if bits.flag() != Some(true) => Unit::Nothing,
             _ => {
-                let (intra, slice) = self.slice(kind, &mut bits);
-                Unit::Picture(self.class_of(kind, layer, intra), slice)
+                let mut intra = (kind >= 16).then_some(true);
+                let slice = self.slice(kind, &mut bits, &mut intra);
+                let (class, intra) = (self.class_of(kind, layer, intra), intra == Some(true));
+                Unit::Picture(Start { class, intra, slice })
             }
         };
         self.buf = buf;
@@ -151,33 +179,31 @@ impl H265 {
 
     /// Pictures whose type has an even number are not referred to in their own temporal layer (§7.4.2.2): what is in a
     /// lower layer than the highest may still be by the layers above.
-    fn class_of(&self, kind: u8, layer: u8, intra: bool) -> Class {
+    fn class_of(&self, kind: u8, layer: u8, intra: Option<bool>) -> Option<Class> {
         let highest = self.sps.iter().flatten().map(|s| s.layers).max().unwrap_or(0);
         match kind {
-            16..=23 => Class::I,
-            _ if kind.is_multiple_of(2) && layer + 1 >= highest => Class::B,
-            _ if intra => Class::I,
-            _ => Class::P,
+            16..=23 => Some(Class::I),
+            _ if kind.is_multiple_of(2) && layer + 1 >= highest => Some(Class::B),
+            _ => intra.map(|intra| if intra { Class::I } else { Class::P }),
         }
     }
 
-    /// §7.3.6.1 behind its first flag: whether the slice is an I slice, and the rest where it can be read.
-    fn slice(&self, kind: u8, b: &mut Bits<'_>) -> (bool, Option<Slice>) {
-        let mut intra = false;
-        let slice = self.read_slice(kind, b, &mut intra);
-        (intra, slice)
-    }
-
-    fn read_slice(&self, kind: u8, b: &mut Bits<'_>, intra: &mut bool) -> Option<Slice> {
+    /// §7.3.6.1 behind its first flag: the slice where it can be read, and before that whether it is an I slice.
+    fn slice(&self, kind: u8, b: &mut Bits<'_>, intra: &mut Option<bool>) -> Option<Slice> {
         if kind >= 16 {
             b.flag()?;
         }
-        let pps = (*self.pps.get(b.ue()? as usize)?)?;
+        let id = b.ue()? as usize;
+        // Without its parameter set more of the slice shows nothing more.
+        *intra = intra.or(Some(false));
+        let pps = (*self.pps.get(id)?)?;
+        *intra = (kind >= 16).then_some(true);
         b.u(pps.extra_bits)?;
-        *intra = b.ue_to(2)? == 2;
+        let only_intra = b.ue_to(2)? == 2;
+        *intra = Some(only_intra || kind >= 16);
         let sps = self.sps.get(pps.sps)?.as_ref()?;
         let mut slice =
-            Slice { intra: *intra, order_bits: sps.order_bits, order_lsb: 0, short: Set::new(), long: Vec::new() };
+            Slice { intra: only_intra, order_bits: sps.order_bits, order_lsb: 0, short: Set::new(), long: Vec::new() };
         if pps.output_flag {
             b.flag()?;
         }
@@ -249,8 +275,10 @@ impl H265 {
                     kept.push(*held);
                 }
             }
-            None if used && !s.intra => needs.unknown(),
-            None => {}
+            None if s.intra || !used => {}
+            None if self.lost => needs.unknown(),
+            // A set names exactly what there is.
+            None => needs.missing = true,
         };
         if matches!(kind, 19 | 20) {
             self.held.clear();

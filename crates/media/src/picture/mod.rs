@@ -5,12 +5,17 @@
 //! | H.264 | what the reference lists of its slices name | slice headers and a reference picture buffer (`h264.rs`) |
 //! | H.265 | what its reference picture set marks as used by it | slice headers (`h265.rs`) |
 //! | AV1 | the slots that its frame header names | frame headers (`av1.rs`) |
-//! | MPEG-1, MPEG-2 | a P picture the last I or P picture, a B picture the last two | picture types (`mpeg2.rs`) |
+//! | MPEG-1, MPEG-2 | a P picture the last I or P picture, a B picture the last two | picture types, group headers (`mpeg2.rs`) |
 //!
 //! A header says what may be referred to; which of it blocks really use shows only in the coded picture. Where a
-//! header cannot be followed, a picture counts as needing the last one before it that others may refer to.
+//! header cannot be followed, a picture counts as needing the last one before it that others may refer to, a B picture
+//! the last two (`anchors.rs`).
+//!
+//! A stream may begin in the middle of a group of pictures. What refers to pictures in front of it says so
+//! ([`Needs::missing`]): the first picture that can be decoded is one that needs no other.
 
-mod av1;
+mod anchors;
+pub(crate) mod av1;
 mod bits;
 mod h264;
 mod h265;
@@ -21,22 +26,26 @@ pub(crate) mod tests;
 use crate::Class;
 use crate::ts::VideoCodec;
 
-pub(crate) use av1::Av1;
+use anchors::Anchors;
+pub use av1::as_in_files as av1_as_in_files;
+pub(crate) use av1::{Av1, Begins, begins_av1};
 pub(crate) use h265::H265;
 pub(crate) use mpeg2::class as mpeg2_class;
 
 /// The pictures that a picture may refer to, by the numbers of their access units.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Needs {
-    /// The headers could be followed; else the last possible reference stands for all of them.
+    /// The headers could be followed; else the last possible references are taken for all of them.
     pub known: bool,
+    /// It may refer to a picture that is not in the stream: one in front of the stream's beginning, as a rule.
+    pub missing: bool,
     /// Numbers of access units, rising, each once.
     pub units: Vec<u64>,
 }
 
 impl Default for Needs {
     fn default() -> Self {
-        Needs { known: true, units: Vec::new() }
+        Needs { known: true, missing: false, units: Vec::new() }
     }
 }
 
@@ -50,15 +59,6 @@ impl Needs {
 
     fn unknown(&mut self) {
         self.known = false;
-    }
-
-    /// What is needed when it is not known what is.
-    fn chain(&mut self, last: Option<u64>) {
-        if let Some(last) = last
-            && !self.units.contains(&last)
-        {
-            self.units.push(last);
-        }
     }
 }
 
@@ -115,13 +115,16 @@ impl Pictures {
     pub fn push(&mut self, unit: &[u8]) -> Picture {
         let number = self.next;
         self.next += 1;
-        match &mut self.coding {
+        let mut picture = match &mut self.coding {
             Coding::H264(h264) => h264.unit(number, nals(unit)),
             Coding::H265(h265) => h265.unit(number, nals(unit)),
             Coding::Av1(av1) => av1.unit(number, unit),
             Coding::Mpeg2(mpeg2) => mpeg2.unit(number, nals(unit)),
-            Coding::Other => Picture { needs: Needs { known: false, units: Vec::new() }, ..Picture::default() },
-        }
+            Coding::Other => Picture::default(),
+        };
+        // Scrambled, or damaged before it was recorded.
+        picture.needs.known &= picture.class.is_some();
+        picture
     }
 }
 

@@ -1,5 +1,6 @@
 //! Which packets of a recording are found in another one, and what that makes of the frames.
 
+use super::clock::Reference;
 use super::recording::{NO_FRAME, Recording};
 use crate::Class;
 use crate::playout::UNKNOWN;
@@ -23,7 +24,7 @@ pub struct FrameResult {
     pub arrived: u32,
     /// Whole, with packets missing, or not at all.
     pub state: FrameState,
-    /// It is whole, and so is every frame that it may refer to, directly or not.
+    /// It is whole, and so is every frame that it may refer to, directly or not; none of them is missing in what was sent.
     pub decodable: bool,
     /// When its last packet came, where that is known.
     pub at: Option<Duration>,
@@ -57,6 +58,8 @@ pub struct Comparison {
     pub undecodable: [u64; 4],
     /// Frames whose references could not be read from the stream.
     pub unknown: u64,
+    /// Frames that refer to a picture that is not in what was sent: one in front of its beginning.
+    pub before: u64,
     /// Packets sent but for null packets; those of the video; of both, how many did not come.
     pub packets: u64,
     /// Of the packets, those of the video.
@@ -69,6 +72,8 @@ pub struct Comparison {
     pub strange: u64,
     /// Packets that came once more.
     pub repeated: u64,
+    /// For each clock reference that was sent, the packet by which it was received.
+    pub(super) references: Vec<Option<u32>>,
 }
 
 impl Comparison {
@@ -86,6 +91,8 @@ impl Comparison {
         if found.strange * 10 > received.packets() * 9 {
             return Err(CompareError::Strangers);
         }
+        let packet = |r: &Reference| arrivals.get(r.packet as usize).copied().filter(|a| *a != LOST);
+        found.references = sent.references().iter().map(packet).collect();
         found.results = vec![
             FrameResult { arrived: 0, state: FrameState::Missing, decodable: false, at: None };
             sent.frames().len()
@@ -158,8 +165,9 @@ impl Comparison {
             };
             let needs = &frame.picture.needs;
             let whole = result.state == FrameState::Whole;
-            result.decodable =
-                whole && needs.units.iter().all(|n| decodable.get(*n as usize).copied().unwrap_or(false));
+            result.decodable = whole
+                && !needs.missing
+                && needs.units.iter().all(|n| decodable.get(*n as usize).copied().unwrap_or(false));
             decodable.push(result.decodable);
             let class = frame.picture.class.map_or(UNKNOWN, Class::index);
             self.frames[class] += 1;
@@ -167,6 +175,7 @@ impl Comparison {
             self.damaged[class] += u64::from(result.state == FrameState::Damaged);
             self.undecodable[class] += u64::from(!result.decodable);
             self.unknown += u64::from(!needs.known);
+            self.before += u64::from(needs.missing);
         }
     }
 }

@@ -10,6 +10,9 @@
 //! Packets of a transport stream cross the network unchanged, so they are found again by what is in them: a frame is
 //! whole when all of its packets came, wherever else the two recordings differ.
 
+mod clock;
+#[cfg(test)]
+mod clock_tests;
 mod compare;
 mod recording;
 mod stalls;

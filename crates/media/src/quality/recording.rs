@@ -1,5 +1,6 @@
 //! A recorded transport stream: its packets by what is in them, and its frames with time, class and references.
 
+use super::clock::Reference;
 use crate::picture::{Picture, Pictures};
 use crate::ts::{NULL_PID, PACKET_LEN, PTS_CYCLE, Packet, PesHeader, Piece, Splitter, Tables, VideoCodec};
 use anabranch_base::Duration;
@@ -25,7 +26,7 @@ pub struct Frame {
     pub time: i64,
     /// Class, layer and references, by the frames' numbers.
     pub picture: Picture,
-    /// Packets of the video that it consists of.
+    /// Packets of the video that it consists of: those with a payload, each once.
     pub packets: u32,
 }
 
@@ -38,7 +39,8 @@ pub(super) struct Print {
 
 /// Takes a stream in from the beginning to the end.
 ///
-/// Memory grows with the stream: 16 bytes a packet, 24 where arrival times are kept, and about 100 bytes a frame.
+/// Memory grows with the stream: 16 bytes a packet, 24 where arrival times are kept, 16 for each clock reference, and about
+/// 100 bytes a frame.
 #[derive(Debug, Default)]
 pub struct Recording {
     splitter: Splitter,
@@ -49,8 +51,10 @@ pub struct Recording {
     frames: Vec<Frame>,
     bytes: u64,
     other: u64,
-    /// The first clock reference of the video's program, 27 MHz, and when it came.
-    clock: Option<(u64, Duration)>,
+    /// The first packet of each frame.
+    first_packets: Vec<u32>,
+    /// Clock references of the video's program.
+    references: Vec<Reference>,
     scale: Scale,
 }
 
@@ -64,6 +68,8 @@ struct Video {
     from: u64,
     unit: Vec<u8>,
     open: bool,
+    /// Continuity counter and payload of the last packet.
+    last: Option<(u8, u64)>,
 }
 
 /// Puts time stamps on one scale.
@@ -71,6 +77,8 @@ struct Video {
 struct Scale {
     last: Option<(u64, i64)>,
     highest: i64,
+    /// The clock has gone back: the next time stamp is none of its times before.
+    back: bool,
 }
 
 impl Scale {
@@ -80,7 +88,7 @@ impl Scale {
             (Some(pts), Some((last, time))) => {
                 let ahead = (pts.wrapping_sub(last) % PTS_CYCLE) as i64;
                 let step = if ahead > (PTS_CYCLE / 2) as i64 { ahead - PTS_CYCLE as i64 } else { ahead };
-                if step.abs() > JUMP { self.highest + TICKS_DEFAULT } else { time + step }
+                if step.abs() > JUMP || self.back { self.highest + TICKS_DEFAULT } else { time + step }
             }
             (None, None) => return 0,
             (None, Some(_)) => self.highest + TICKS_DEFAULT,
@@ -88,6 +96,7 @@ impl Scale {
         self.highest = self.highest.max(time);
         if let Some(pts) = pts {
             self.last = Some((pts, time));
+            self.back = false;
         }
         time
     }
@@ -162,8 +171,12 @@ impl Recording {
         self.arrivals.get(packet).copied()
     }
 
-    pub(super) fn clock(&self) -> Option<(u64, Duration)> {
-        self.clock
+    pub(super) fn references(&self) -> &[Reference] {
+        &self.references
+    }
+
+    pub(super) fn first_packets(&self) -> &[u32] {
+        &self.first_packets
     }
 
     fn take(&mut self, at: Option<Duration>, piece: &Piece) {
@@ -177,15 +190,15 @@ impl Recording {
         if self.tables.push(packet) {
             self.follow_tables();
         }
+        let clocked = self.video.as_ref().is_some_and(|v| v.pcr_pid == Some(packet.pid()));
+        if let Some(ticks) = packet.pcr().filter(|_| clocked) {
+            let reference = Reference { packet: self.prints.len() as u32, jump: packet.discontinuity(), ticks };
+            self.scale.back |= self.references.last().is_some_and(|before| reference.is_back_from(before));
+            self.references.push(reference);
+        }
         let frame = if self.look_at_video(packet) { self.frames.len() as u32 - 1 } else { NO_FRAME };
         self.prints.push(Print { hash: hash(packet.bytes()), frame });
-        if let Some(at) = at {
-            self.arrivals.push(at);
-            let clocked = self.video.as_ref().is_some_and(|v| v.pcr_pid == Some(packet.pid()));
-            if self.clock.is_none() && clocked {
-                self.clock = packet.pcr().map(|pcr| (pcr, at));
-            }
-        }
+        self.arrivals.extend(at);
     }
 
     fn follow_tables(&mut self) {
@@ -200,12 +213,22 @@ impl Recording {
         }
         self.end_frame();
         let (pictures, from) = (Pictures::new(codec), self.frames.len() as u64);
-        self.video = Some(Video { pid, codec, pcr_pid, pictures, from, unit: Vec::new(), open: false });
+        self.video = Some(Video { pid, codec, pcr_pid, pictures, from, unit: Vec::new(), open: false, last: None });
     }
 
     /// Is the packet part of a frame? A new one may begin with it.
     fn look_at_video(&mut self, packet: Packet<'_>) -> bool {
-        if self.video.as_ref().is_none_or(|v| v.pid != packet.pid()) || packet.transport_error() {
+        // A packet without a payload carries a clock reference or fills up: without it the picture is the same one.
+        let payload = packet.payload();
+        let Some(video) = self.video.as_mut().filter(|v| v.pid == packet.pid() && !payload.is_empty()) else {
+            return false;
+        };
+        if packet.transport_error() {
+            return false;
+        }
+        // A packet may be sent twice (ISO/IEC 13818-1 §2.4.3.3); one of both is enough.
+        let content = Some((packet.continuity(), hash(payload)));
+        if std::mem::replace(&mut video.last, content) == content {
             return false;
         }
         if packet.payload_unit_start() {
@@ -213,6 +236,7 @@ impl Recording {
             let pts = PesHeader::parse(packet.payload()).and_then(|h| h.pts).map(|s| s.ticks);
             let time = self.scale.of(pts);
             self.frames.push(Frame { pts, time, picture: Picture::default(), packets: 0 });
+            self.first_packets.push(self.prints.len() as u32);
         }
         let (Some(video), Some(frame)) = (&mut self.video, self.frames.last_mut()) else { return false };
         video.open |= packet.payload_unit_start();
@@ -242,7 +266,7 @@ impl Recording {
 }
 
 /// A number that tells packets apart. It need not withstand anyone: whoever forges packets forges the comparison.
-fn hash(packet: &[u8; PACKET_LEN]) -> u64 {
+fn hash(packet: &[u8]) -> u64 {
     let mut h = 0x9e37_79b9_7f4a_7c15u64;
     for word in packet.chunks(8) {
         let mut b = [0; 8];

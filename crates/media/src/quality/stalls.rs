@@ -1,7 +1,10 @@
 //! What a viewer sees: which frames are shown when, and for how long the picture stands still.
 
+use super::clock;
 use super::compare::Comparison;
 use super::recording::Recording;
+use crate::Class;
+use crate::playout::UNKNOWN;
 use anabranch_base::Duration;
 
 /// The picture stands still.
@@ -18,8 +21,8 @@ pub struct Stall {
 pub struct Shown {
     /// For each frame in decoding order, whether it is seen.
     pub frames: Vec<bool>,
-    /// Frames that can be decoded but came when a later one was already to be seen.
-    pub late: u64,
+    /// Frames that can be decoded but came when a later one was already to be seen, by class: I, P, B, unknown.
+    pub late: [u64; 4],
     /// Stalls of at least the length asked for, in their order.
     pub stalls: Vec<Stall>,
     /// Length of the stream.
@@ -39,9 +42,9 @@ impl Shown {
         self.stalls.iter().map(|s| s.length).max().unwrap_or_default()
     }
 
-    /// What a player shows that decodes what can be decoded, and whose clock follows the stream's from the first clock
-    /// reference on, later by `buffer`. Where there are no times of arrival every frame is in time. A stall is counted
-    /// from `shortest` on.
+    /// What a player shows that decodes what can be decoded, and whose clock follows the stream's clock references where
+    /// they came the soonest, 30 s around each frame, later by `buffer`. Where there are no times of arrival every frame is
+    /// in time. A stall is counted from `shortest` on.
     pub fn of(
         sent: &Recording,
         received: &Recording,
@@ -54,17 +57,20 @@ impl Shown {
         order.sort_by_key(|i| frames.get(*i).map(|f| f.time));
         let time = |i: usize| frames.get(i).map_or(0, |f| f.time);
         let first = order.first().map_or(0, |i| time(*i));
-        let ready = ready(sent, received, found, buffer);
+        let by_arrival = Arrivals::of(sent, received, found, buffer);
         // Backwards: a frame is seen unless it comes when the one behind it is due to be seen.
-        let mut shown = Shown { frames: vec![false; frames.len()], by_arrival: ready.is_some(), ..Shown::default() };
-        let mut seen: Vec<(usize, i64)> = Vec::new();
+        let mut shown =
+            Shown { frames: vec![false; frames.len()], by_arrival: by_arrival.is_some(), ..Shown::default() };
+        let mut seen: Vec<Seen> = Vec::new();
         for i in order.iter().rev().copied().filter(|i| found.results.get(*i).is_some_and(|r| r.decodable)) {
-            let at = time(i).max(ready.as_ref().and_then(|r| r.get(i)).copied().unwrap_or(i64::MIN));
-            if seen.last().is_some_and(|(_, next)| at >= *next) {
-                shown.late += 1;
+            let (due, ready) = by_arrival.as_ref().and_then(|a| a.0.get(i).copied()).unwrap_or((time(i), i64::MIN));
+            let at = due.max(ready);
+            if seen.last().is_some_and(|next| at >= next.at) {
+                let class = frames.get(i).and_then(|f| f.picture.class).map_or(UNKNOWN, Class::index);
+                shown.late[class] += 1;
                 continue;
             }
-            seen.push((i, at));
+            seen.push(Seen { frame: i, at, clock: due - time(i) });
             if let Some(flag) = shown.frames.get_mut(i) {
                 *flag = true;
             }
@@ -81,46 +87,59 @@ impl Shown {
         &mut self,
         order: &[usize],
         time: impl Fn(usize) -> i64,
-        seen: &[(usize, i64)],
+        seen: &[Seen],
         (first, end): (i64, i64),
         shortest: Duration,
     ) {
-        let mut due = first;
+        let mut clock = seen.first().map_or(0, |s| s.clock);
+        let mut due = first + clock;
         let mut places = order.iter().copied().enumerate();
         let stalls = &mut self.stalls;
-        let mut note = |due: i64, next: i64| {
+        let mut note = |due: i64, next: i64, clock: i64| {
             let length = ticks(next - due);
             if next > due && length >= shortest {
-                stalls.push(Stall { from: ticks(due - first), length });
+                stalls.push(Stall { from: ticks(due - clock - first), length });
             }
         };
-        for (i, at) in seen {
-            note(due, *at);
-            let place = places.find(|(_, other)| other == i).map(|(place, _)| place);
+        for Seen { frame, at, clock: now } in seen {
+            note(due, *at, clock);
+            let place = places.find(|(_, other)| other == frame).map(|(place, _)| place);
             let next = place.and_then(|p| order.get(p + 1)).map_or(end, |n| time(*n));
             // It is to be seen for as long as the stream has it, from when it is seen.
-            due = *at + (next - time(*i));
+            due = *at + (next - time(*frame));
+            clock = *now;
         }
-        note(due, end);
+        note(due, end + clock, clock);
     }
 }
 
-/// When frames could be shown, on the scale of time stamps; none without times of arrival.
-fn ready(sent: &Recording, received: &Recording, found: &Comparison, buffer: Duration) -> Option<Vec<i64>> {
-    let (clock, at) = received.clock()?;
-    let first = sent.frames().iter().find_map(|f| Some((f.pts?, f.time)))?;
-    // The clock's instant on the scale of the frames' times; time stamps and clock wrap at the same place.
-    let cycle = crate::ts::PTS_CYCLE as i64;
-    let ahead = ((clock / 300) as i64 - first.0 as i64).rem_euclid(cycle);
-    let start = first.1 + if ahead > cycle / 2 { ahead - cycle } else { ahead };
-    let since = |t: Duration| (t.as_nanos() as i128 - at.as_nanos() as i128 - buffer.as_nanos() as i128) * 9 / 100_000;
-    let mut ready: Vec<i64> = Vec::with_capacity(sent.frames().len());
-    for (frame, result) in sent.frames().iter().zip(&found.results) {
-        let own = result.at.map_or(i64::MIN, |t| start.saturating_add(since(t) as i64));
-        let needed = frame.picture.needs.units.iter().filter_map(|n| ready.get(*n as usize)).copied();
-        ready.push(needed.chain([own]).max().unwrap_or(own));
+/// A frame that is seen.
+struct Seen {
+    frame: usize,
+    /// When, on the scale of the player's clock.
+    at: i64,
+    /// How much later than its time it is due on that scale.
+    clock: i64,
+}
+
+/// When each frame is due and when it could be shown, 90 kHz; the first one is due at its time.
+struct Arrivals(Vec<(i64, i64)>);
+
+impl Arrivals {
+    /// None without times of arrival.
+    fn of(sent: &Recording, received: &Recording, found: &Comparison, buffer: Duration) -> Option<Arrivals> {
+        let shifts = clock::due(sent, received, found)?;
+        let first = shifts.first().copied()?;
+        let origin = first.saturating_add(clock::in_90_khz(buffer));
+        let mut ready: Vec<i64> = Vec::with_capacity(sent.frames().len());
+        for (frame, result) in sent.frames().iter().zip(&found.results) {
+            let own = result.at.map_or(i64::MIN, |t| clock::in_90_khz(t) - origin);
+            let needed = frame.picture.needs.units.iter().filter_map(|n| ready.get(*n as usize)).copied();
+            ready.push(needed.chain([own]).max().unwrap_or(own));
+        }
+        let due = sent.frames().iter().zip(&shifts).map(|(f, shift)| f.time + shift - first);
+        Some(Arrivals(due.zip(ready).collect()))
     }
-    Some(ready)
 }
 
 /// The end of the last frame: as long as the frames before it.

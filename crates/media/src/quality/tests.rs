@@ -22,7 +22,7 @@ fn frames_of(ts: &[u8], pid: u16) -> Vec<Option<usize>> {
     ts.chunks(PACKET_LEN).map(place).collect()
 }
 
-fn recording(ts: &[u8]) -> Recording {
+pub(super) fn recording(ts: &[u8]) -> Recording {
     let mut r = Recording::new();
     ts.chunks(1_000).for_each(|b| r.push(None, b));
     r.finish();
@@ -72,7 +72,7 @@ fn the_clip_against_itself_is_whole() {
     assert_eq!((found.packets_missing, found.strange, found.repeated, found.unknown), (0, 0, 0, 0));
     assert_eq!(found.decodable_share(), 1.0);
     let shown = Shown::of(&sent, &sent, &found, Duration::ZERO, Duration::from_millis(1));
-    assert_eq!((shown.stalls.len(), shown.late, shown.length), (0, 0, Duration::from_millis(3_840)));
+    assert_eq!((shown.stalls.len(), shown.late, shown.length), (0, [0; 4], Duration::from_millis(3_840)));
     assert!(shown.frames.iter().all(|s| *s) && !shown.by_arrival);
     // Null packets that are gone are no loss.
     let nulls = |p: &&[u8]| Packet::new(p).is_some_and(|p| p.pid() != 0x1fff);
@@ -143,6 +143,64 @@ fn one_packet_damages_its_frame_only() {
     assert_eq!((found.damaged, found.strange, found.packets_missing), ([1, 0, 0, 0], 1, 1));
 }
 
+/// The clip's packets of the video without a payload, by their numbers.
+fn without_payload(pid: u16) -> Vec<usize> {
+    let is_it = |p: &[u8]| Packet::new(p).is_some_and(|p| p.pid() == pid && !p.has_payload());
+    DEMO_CLIP.chunks(PACKET_LEN).enumerate().filter(|(_, p)| is_it(p)).map(|(i, _)| i).collect()
+}
+
+#[test]
+fn packets_without_a_payload_are_of_no_frame() {
+    let sent = recording(DEMO_CLIP);
+    let bare = without_payload(sent.video_pid().unwrap());
+    assert_eq!(bare.len(), 7);
+    let each = bare.iter().map(|i| vec![*i]).chain([bare.clone()]);
+    for lost in each {
+        let kept = DEMO_CLIP.chunks(PACKET_LEN).enumerate().filter(|(i, _)| !lost.contains(i));
+        let received = recording(&kept.flat_map(|(_, p)| p).copied().collect::<Vec<_>>());
+        let found = Comparison::of(&sent, &received).unwrap();
+        assert_eq!((found.damaged, found.undecodable), ([0; 4], [0; 4]), "{lost:?}");
+        assert_eq!((found.packets_missing, found.video_missing), (lost.len() as u64, 0));
+    }
+    // Such a packet that says that a frame begins in it begins none.
+    let mut marked = DEMO_CLIP.to_vec();
+    bare.iter().for_each(|i| marked[i * PACKET_LEN + 1] |= 0x40);
+    assert_eq!(recording(&marked).frames().len(), 96);
+}
+
+#[test]
+fn of_a_packet_that_is_sent_twice_one_is_enough() {
+    let mut b = TsBuilder::new();
+    b.tables().video_frame('I', 2_000).video_frame('P', 2_000);
+    let packets: Vec<&[u8]> = b.bytes().chunks(PACKET_LEN).collect();
+    for twice in 2..packets.len() {
+        let mut doubled = packets.clone();
+        doubled.insert(twice, packets[twice]);
+        let sent = recording(&doubled.concat());
+        assert_eq!(sent.frames()[0].packets + sent.frames()[1].packets + 2, packets.len() as u32);
+        for lost in [twice, twice + 1] {
+            let mut received = doubled.clone();
+            received.remove(lost);
+            let found = Comparison::of(&sent, &recording(&received.concat())).unwrap();
+            assert_eq!((found.undecodable, found.packets_missing), ([0; 4], 1), "{twice}, {lost}");
+        }
+    }
+}
+
+#[test]
+fn a_recording_from_the_middle_on_begins_with_a_picture_that_needs_none() {
+    let pid = recording(DEMO_CLIP).video_pid().unwrap();
+    for begin in [1, 2, 5, 13, 23, 24, 25, 47, 72, 95] {
+        let ts = without(DEMO_CLIP, pid, |f, _| f < begin);
+        let sent = recording(&ts);
+        let found = Comparison::of(&sent, &sent).unwrap();
+        let lost = (24 - begin % 24) % 24;
+        assert_eq!(marks(&found), format!("{}{}", "r".repeat(lost), ".".repeat(96 - begin - lost)), "from {begin} on");
+        assert_eq!(found.before > 0, lost > 0, "{begin}");
+        assert_eq!(found.undecodable.iter().sum::<u64>(), lost as u64);
+    }
+}
+
 #[test]
 fn without_parameter_sets_a_picture_needs_the_reference_before_it() {
     let mut b = TsBuilder::new();
@@ -199,7 +257,7 @@ fn frames_that_come_late_stall_the_picture() {
     let found = Comparison::of(&sent, &in_time).unwrap();
     let shortest = Duration::from_millis(20);
     let shown = Shown::of(&sent, &in_time, &found, Duration::ZERO, shortest);
-    assert_eq!((shown.by_arrival, shown.late, shown.stalls.len()), (true, 0, 0), "{:?}", shown.stalls);
+    assert_eq!((shown.by_arrival, shown.late, shown.stalls.len()), (true, [0; 4], 0), "{:?}", shown.stalls);
     // From frame 48 on everything comes 2 s later; then the picture goes on as fast as frames come.
     let late = timed(pid, |f| if f >= 48 { 2_000 } else { 0 });
     let found = Comparison::of(&sent, &late).unwrap();
@@ -211,11 +269,11 @@ fn frames_that_come_late_stall_the_picture() {
     assert!((Duration::from_millis(1_400)..Duration::from_millis(2_000)).contains(&stall.length), "{:?}", stall.length);
     // A player that waits for longer sees none of it.
     let patient = Shown::of(&sent, &late, &found, Duration::from_secs(2), shortest);
-    assert_eq!((patient.late, patient.stalls.len()), (0, 0));
+    assert_eq!((patient.late, patient.stalls.len()), ([0; 4], 0));
     // One B frame that comes behind its time is not seen.
     let one = timed(pid, |f| if (50..54).contains(&f) { 700 } else { 0 });
     let found = Comparison::of(&sent, &one).unwrap();
     let shown = Shown::of(&sent, &one, &found, Duration::ZERO, shortest);
-    assert_eq!(shown.late as usize, shown.frames.iter().filter(|s| !**s).count());
+    assert_eq!(shown.late.iter().sum::<u64>() as usize, shown.frames.iter().filter(|s| !**s).count());
     assert!(shown.longest() > Duration::from_millis(100));
 }

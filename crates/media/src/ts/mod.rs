@@ -1,14 +1,17 @@
 //! MPEG transport streams (ISO/IEC 13818-1): packets, tables and PES headers, read without ever
 //! changing or losing a byte.
 
+mod elementary;
 mod packet;
 mod pes;
-mod psi;
+pub(crate) mod psi;
 mod splitter;
+mod unnamed;
 
 #[cfg(test)]
 pub(crate) mod tests;
 
+pub use elementary::{AccessUnit, Elementary};
 pub use packet::{PACKET_LEN, PCR_CYCLE, Packet, SYNC_BYTE};
 pub(crate) use packet::{read_pcr, write_pcr};
 pub use pes::{PES_START_LEN, PTS_CYCLE, PesHeader, StampField, read_stamp, write_stamp};

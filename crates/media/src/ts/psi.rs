@@ -1,5 +1,6 @@
 //! Program association and program map tables (ISO/IEC 13818-1 §2.4.4): which PID carries the video.
 
+use super::unnamed::UnnamedStreams;
 use super::{PAT_PID, Packet};
 use std::collections::BTreeMap;
 
@@ -18,7 +19,8 @@ pub enum VideoCodec {
     H264,
     /// H.265 (stream type 0x24).
     H265,
-    /// AV1 (private data, stream type 0x06, registered as `AV01`, or `AV1 ` in early drafts of the mapping).
+    /// AV1 (private data, stream type 0x06, registered as `AV01`, or `AV1 ` in early drafts of the mapping; or not
+    /// registered, and known by what is in it, see [`Tables::video`]).
     Av1,
     /// Video whose pictures are not looked into: MPEG-4 part 2, H.266, AVS, VC-1 and Dirac.
     Other,
@@ -33,6 +35,8 @@ pub struct StreamInfo {
     pub pid: u16,
     /// Format identifier of its registration descriptor (ISO/IEC 13818-1 §2.6.8).
     pub registered: Option<[u8; 4]>,
+    /// Some descriptor says what it is: a registration, or one of sound, subtitles, teletext, metadata and the like.
+    pub described: bool,
 }
 
 impl StreamInfo {
@@ -50,6 +54,11 @@ impl StreamInfo {
             0x10 | 0x33 | 0x42 | 0xd1 | 0xea => Some(VideoCodec::Other),
             _ => None,
         }
+    }
+
+    /// Private data of which the tables do not say what they are.
+    fn is_unnamed(&self) -> bool {
+        self.stream_type == 0x06 && !self.described
     }
 }
 
@@ -71,6 +80,7 @@ pub struct Tables {
     map_pids: BTreeMap<u16, u16>,
     maps: BTreeMap<u16, Assembler>,
     programs: BTreeMap<u16, Program>,
+    unnamed: UnnamedStreams,
 }
 
 impl Tables {
@@ -79,7 +89,7 @@ impl Tables {
         Self::default()
     }
 
-    /// Looks at a packet; `true` when a table changed.
+    /// Looks at a packet; `true` when a table changed, or a stream that no table names turned out to be video.
     pub fn push(&mut self, packet: Packet<'_>) -> bool {
         if packet.transport_error() || packet.scrambled() || !packet.has_payload() {
             return false;
@@ -98,8 +108,20 @@ impl Tables {
             for s in &sections {
                 changed |= self.take_pmt(s);
             }
+        } else {
+            return self.unnamed.push(packet);
+        }
+        if changed {
+            self.follow_unnamed();
         }
         changed
+    }
+
+    /// Where the tables name no video, streams of unknown content may be some.
+    fn follow_unnamed(&mut self) {
+        let streams = self.programs.values().flat_map(|p| &p.streams);
+        let named = streams.clone().any(|s| s.video().is_some());
+        self.unnamed.set(streams.filter(|s| !named && s.is_unnamed()).map(|s| s.pid));
     }
 
     /// Programs by number.
@@ -107,9 +129,13 @@ impl Tables {
         &self.programs
     }
 
-    /// The video to cut frames from: the first video stream of the program with the lowest number.
+    /// The video to cut frames from: the first video stream of the program with the lowest number. Where the tables name no
+    /// video at all, it is the first stream of private data without a description that turned out to be AV1: one of its
+    /// PES packets began with a whole sequence header and a key frame.
     pub fn video(&self) -> Option<(u16, VideoCodec)> {
-        self.programs.values().flat_map(|p| &p.streams).find_map(|s| s.video().map(|c| (s.pid, c)))
+        let mut streams = self.programs.values().flat_map(|p| &p.streams);
+        let named = streams.clone().find_map(|s| s.video().map(|c| (s.pid, c)));
+        named.or_else(|| streams.find(|s| self.unnamed.is_av1(s.pid)).map(|s| (s.pid, VideoCodec::Av1)))
     }
 
     /// Does this PID carry the association table or a map table?
@@ -169,22 +195,31 @@ fn parse_map(body: &[u8]) -> Option<Program> {
         let pid = u16::from_be_bytes([s[1] & 0x1f, s[2]]);
         let info_len = usize::from(u16::from_be_bytes([s[3] & 0x0f, s[4]]));
         let info = rest.get(5..5 + info_len)?;
-        streams.push(StreamInfo { stream_type: s[0], pid, registered: registration(info) });
+        let described = descriptors(info).any(|(tag, _)| DESCRIBES.contains(&tag));
+        let registered = descriptors(info).find(|(tag, _)| *tag == REGISTRATION);
+        let registered = registered.and_then(|(_, body)| body.first_chunk().copied());
+        streams.push(StreamInfo { stream_type: s[0], pid, registered, described });
         rest = rest.get(5 + info_len..)?;
     }
     Some(Program { pcr_pid, streams })
 }
 
-/// The format identifier among the descriptors of a stream.
-fn registration(mut descriptors: &[u8]) -> Option<[u8; 4]> {
-    while let [tag, len, rest @ ..] = descriptors {
-        let (body, behind) = rest.split_at_checked(usize::from(*len))?;
-        if *tag == 5 {
-            return body.first_chunk().copied();
-        }
-        descriptors = behind;
-    }
-    None
+/// Tag of the registration descriptor (ISO/IEC 13818-1 §2.6.8).
+const REGISTRATION: u8 = 5;
+
+/// Tags of descriptors that say what private data are: a registration and metadata (ISO/IEC 13818-1), lines of the blanking
+/// interval, teletext, subtitles, data broadcasts, applications and sound of several kinds (EN 300 468), AC-3 (ATSC A/53).
+const DESCRIBES: [u8; 14] =
+    [REGISTRATION, 0x26, 0x45, 0x46, 0x56, 0x59, 0x66, 0x6a, 0x6f, 0x7a, 0x7b, 0x7c, 0x7f, 0x81];
+
+/// The descriptors of a stream, tag and body, as far as they are whole.
+fn descriptors(mut rest: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
+    std::iter::from_fn(move || {
+        let [tag, len, behind @ ..] = rest else { return None };
+        let (body, behind) = behind.split_at_checked(usize::from(*len))?;
+        rest = behind;
+        Some((*tag, body))
+    })
 }
 
 struct SectionHead {

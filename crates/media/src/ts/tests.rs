@@ -1,7 +1,7 @@
 //! Makes small transport streams for the tests of this crate.
 
 use super::psi::tests::{packets, pat, pmt};
-use super::{PACKET_LEN, write_stamp};
+use super::{PACKET_LEN, PTS_CYCLE, write_stamp};
 
 pub(crate) const VIDEO_PID: u16 = 0x100;
 pub(crate) const AUDIO_PID: u16 = 0x101;
@@ -13,6 +13,8 @@ pub(crate) struct TsBuilder {
     bytes: Vec<u8>,
     continuity: [u8; 4],
     pictures: u64,
+    /// Time stamps of pictures begin here.
+    from: u64,
 }
 
 impl TsBuilder {
@@ -22,6 +24,15 @@ impl TsBuilder {
 
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
+    }
+
+    /// A picture's clock reference in a packet without a payload, and time stamps from there on; the clock jumps if `jump`.
+    pub(crate) fn clock(&mut self, ticks: u64, jump: bool) -> &mut Self {
+        self.from = ticks.wrapping_sub(self.pictures * 3_600);
+        self.packet(VIDEO_PID, self.continuity[0].wrapping_sub(1) & 15, false, &[], Some(ticks % PTS_CYCLE * 300));
+        let flags = self.bytes.len() - PACKET_LEN + 5;
+        self.bytes[flags] |= if jump { 0x80 } else { 0 };
+        self
     }
 
     fn next_cc(&mut self, which: usize) -> u8 {
@@ -102,10 +113,10 @@ impl TsBuilder {
         insert: impl FnOnce(&mut Self) -> R,
     ) -> &mut Self {
         let mut pes = vec![0, 0, 1, 0xe0, 0, 0, 0x80, 0xc0, 10, 0x31, 0, 1, 0, 1, 0x11, 0, 1, 0, 1];
-        let ticks = self.pictures * 3_600;
+        let ticks = self.from.wrapping_add(self.pictures * 3_600);
         self.pictures += 1;
-        write_stamp(&mut pes[9..], ticks + 3_600);
-        write_stamp(&mut pes[14..], ticks);
+        write_stamp(&mut pes[9..], ticks.wrapping_add(3_600) % PTS_CYCLE);
+        write_stamp(&mut pes[14..], ticks % PTS_CYCLE);
         pes.extend([0, 0, 0, 1, 9, 0xf0]);
         if before > 0 {
             pes.extend([0, 0, 1, 6, 5]);

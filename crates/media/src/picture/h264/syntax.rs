@@ -198,24 +198,51 @@ impl Slice {
     pub(super) fn class(&self) -> Class {
         match self.kind {
             _ if self.idr => Class::I,
+            _ if !self.reference => Class::B,
             Kind::I => Class::I,
-            Kind::B if !self.reference => Class::B,
             Kind::B | Kind::P => Class::P,
         }
     }
 }
 
-/// The class of a slice by its first fields alone.
-pub(super) fn class_of(header: u8, b: &mut Bits<'_>) -> Option<Class> {
+/// Class and kind of a slice by its first fields alone.
+pub(super) fn start_of(header: u8, b: &mut Bits<'_>) -> Option<(Class, Kind)> {
     if header & 0x1f == 5 {
-        return Some(Class::I);
+        return Some((Class::I, Kind::I));
     }
     b.ue()?;
-    Some(match kind(b.ue()?)? {
-        Kind::I => Class::I,
-        Kind::B if header & 0x60 == 0 => Class::B,
-        Kind::B | Kind::P => Class::P,
+    let kind = kind(b.ue()?)?;
+    Some(match kind {
+        _ if header & 0x60 == 0 => (Class::B, kind),
+        Kind::I => (Class::I, kind),
+        Kind::B | Kind::P => (Class::P, kind),
     })
+}
+
+/// Does supplemental information say that decoding can begin here (§D.1.8)? All pictures that are shown from this one on
+/// are then as they were coded.
+pub(super) fn is_recovery_point(messages: &[u8]) -> bool {
+    /// A number as bytes that add up, of which all but the last are 255.
+    fn number(rest: &mut &[u8]) -> Option<usize> {
+        let mut sum = 0;
+        loop {
+            let (byte, behind) = rest.split_first()?;
+            *rest = behind;
+            sum += usize::from(*byte);
+            if *byte != 0xff {
+                return Some(sum);
+            }
+        }
+    }
+    let mut rest = messages;
+    while let (Some(kind), Some(length)) = (number(&mut rest), number(&mut rest)) {
+        let Some((message, behind)) = rest.split_at_checked(length) else { return false };
+        if kind == 6 {
+            return Bits::new(message).ue() == Some(0);
+        }
+        rest = behind;
+    }
+    false
 }
 
 /// Table 7-6; SP counts as P and SI as I.
