@@ -3,16 +3,18 @@
 //! Source: ours. A path whose rate collapses or whose delay jumps holds packets that nothing declares lost: they arrive,
 //! but too late. A chunk with a deadline is copied onto another path when its answer is overdue (the mean round trip,
 //! `deviations` mean deviations and at least a quarter of it have passed), and waiting longer would leave the other path
-//! too little time: its predicted arrival, and `guard` to spare. Copies leave before new data, which has more time left,
-//! and are charged to the window of the path they use. What arrives nevertheless costs the copy, and no frame.
+//! too little time: its predicted arrival, and `guard` to spare. Where round trips vary so much that the copy is not likely
+//! to be in time none leaves: as long as one is under way the chunk is not sent again. Copies leave before new data, which
+//! has more time left, and are charged to the window of the path they use. What arrives nevertheless costs the copy, and no
+//! frame.
 //! Parameters: `deviations`; `guard` ms.
 
 use super::{Extra, Redundancy};
 use crate::asks::Asks;
-use crate::predict::Forecast;
+use crate::predict::{Forecast, luck, uncertainty};
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
 use crate::view::{AssocView, ChunkView, PathView};
-use anabranch_base::{Duration, Instant, earlier};
+use anabranch_base::{Duration, Instant, Ppm, earlier};
 
 pub(super) const POLICY: Policy<dyn Redundancy> = Policy {
     info: PolicyInfo {
@@ -31,6 +33,8 @@ pub(super) const POLICY: Policy<dyn Redundancy> = Policy {
 
 /// Least time by which an answer is overdue.
 const LEAST: Duration = Duration::from_millis(20);
+/// Mean deviations of round trips that a copy's arrival may be later than predicted.
+const LIKELY: Ppm = Ppm(1_000_000);
 
 pub(super) struct DeadlineCopy {
     deviations: u64,
@@ -61,7 +65,7 @@ impl DeadlineCopy {
         }
         let Some(p) = cx.path(from).filter(|p| !p.mean_rtt.is_zero()) else { return false };
         let takes = forecast.arrival(c.len);
-        if cx.now + takes > deadline {
+        if cx.now + takes + uncertainty(cx.now, here, LIKELY) + luck(cx.now, here) > deadline {
             return false;
         }
         let spare = takes + self.guard + here.jitter * 2;
@@ -164,6 +168,18 @@ mod tests {
         s.now += ms(30);
         assert_eq!(ask(&mut p, &s, 1), Some(41));
         assert_eq!(ask(&mut p, &s, 0), None, "the path it is on");
+    }
+
+    /// A copy that comes late keeps the chunk from being sent again.
+    #[test]
+    fn nothing_is_copied_onto_a_path_that_is_too_unsteady() {
+        for (jitter, copied) in [(2, true), (15, true), (30, false), (60, false)] {
+            let (mut s, mut p) = (scene(), policy());
+            s.paths[1].jitter = ms(jitter);
+            // 50 ms of flight, and 75 until the deadline.
+            s.chunks[0].deadline = Some(s.now + ms(75));
+            assert_eq!(ask(&mut p, &s, 1) == Some(40), copied, "{jitter} ms");
+        }
     }
 
     #[test]

@@ -2,15 +2,15 @@
 //!
 //! Source: ours. A lost chunk has spent its time already, so it goes where flight time and queue let it arrive
 //! first; a full path counts with the time until it has room. Paths with an unanswered timeout come last.
-//! When the best path is full, another one takes the chunk if it still makes the deadline with `guard` to spare;
-//! otherwise the chunk waits for the best one, which has bytes in flight and will be acknowledged.
-//! Parameters: `guard` ms.
+//! When the best path is full, another one takes the chunk if it still makes the deadline with `guard` to spare, and what
+//! its round trips vary by; otherwise the chunk waits for the best one, which has bytes in flight and will be acknowledged.
+//! Parameters: `guard` ms; `risk`.
 
 use super::{RetransmissionPolicy, Retransmit, Target, dormant};
-use crate::predict::Forecast;
+use crate::predict::{Forecast, luck, uncertainty};
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
 use crate::view::{AssocView, PathView};
-use anabranch_base::{Duration, Instant, PathId};
+use anabranch_base::{Duration, Instant, PathId, Ppm};
 
 pub(super) const POLICY: Policy<dyn RetransmissionPolicy> = Policy {
     info: PolicyInfo {
@@ -19,24 +19,26 @@ pub(super) const POLICY: Policy<dyn RetransmissionPolicy> = Policy {
         source: "ours",
         file: file!(),
         summary: "The path with the earliest predicted arrival, its queue and window included.",
-        params: &[ParamInfo::millis(
-            "guard",
-            20,
-            0,
-            10_000,
-            "time to spare before a deadline on a path that is not the best",
-        )],
+        params: &[
+            ParamInfo::millis("guard", 20, 0, 10_000, "time to spare before a deadline on a path that is not the best"),
+            ParamInfo::number("risk", 2.0, "mean deviations", 0.0, 100.0, "of its round trips, to spare beside it"),
+        ],
     },
     build: |p| Box::new(PredictedArrival::new(p)),
 };
 
 struct PredictedArrival {
     guard: Duration,
+    risk: Ppm,
 }
 
 impl PredictedArrival {
     fn new(p: &Params) -> Self {
-        PredictedArrival { guard: p.millis("guard") }
+        PredictedArrival { guard: p.millis("guard"), risk: Ppm(p.ppm("risk") as u32) }
+    }
+    /// What `p` needs to spare before a deadline.
+    fn slack(&self, now: Instant, p: &PathView) -> Duration {
+        self.guard + uncertainty(now, p, self.risk) + luck(now, p)
     }
 }
 
@@ -56,7 +58,8 @@ impl RetransmissionPolicy for PredictedArrival {
         // A path that is missing among the candidates was full.
         let full = cx.active().filter(|o| !r.candidates.has(o.id) && o.in_flight > 0);
         let better = full.map(|o| key(cx.now, o, len)).min().is_some_and(|k| k < key(cx.now, p, len));
-        let in_time = r.chunk.deadline.is_some_and(|d| cx.now + Forecast::of(cx.now, p).arrival(len) + self.guard <= d);
+        let takes = Forecast::of(cx.now, p).arrival(len) + self.slack(cx.now, p);
+        let in_time = r.chunk.deadline.is_some_and(|d| cx.now + takes <= d);
         if better && !in_time { Target::Wait } else { Target::On(p.id) }
     }
 }
@@ -109,6 +112,21 @@ mod tests {
         assert_eq!(ask(&s, second), Target::Wait);
         s.paths[0].in_flight = 0;
         assert_eq!(ask(&s, second), Target::On(PathId(1)), "nothing would open the other path");
+    }
+
+    /// 80 ms there and 20 to spare: what round trips vary by comes beside it, twice.
+    #[test]
+    fn an_unsteady_path_needs_more_to_spare() {
+        for (jitter, from) in [(0, 105), (10, 125), (30, 165), (60, 225)] {
+            let mut s = scene();
+            s.close(0);
+            s.paths[1].jitter = ms(jitter);
+            for left in [from - 10, from] {
+                s.chunks[0].deadline = Some(s.now + ms(left));
+                let at = if left == from { Target::On(PathId(1)) } else { Target::Wait };
+                assert_eq!(ask(&s, PathSet::only(PathId(1))), at, "{jitter} ms of jitter, {left} ms left");
+            }
+        }
     }
 
     #[test]
