@@ -167,7 +167,7 @@ def main():
     even = min((abs(np.subtract(*shares(yt, score > c))), c) for c in np.linspace(0.02, 0.98, 97))[1]
     bound = shares(yt, score > even)
     show("learned, both alike", *bound)
-    sys.exit(100 * (sum(bound) - sum(ours)) / 2 > a.within)
+    sys.exit(int(100 * (sum(bound) - sum(ours)) / 2 > a.within))
 
 
 if __name__ == "__main__":
