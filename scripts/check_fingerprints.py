@@ -10,16 +10,26 @@ import os
 import sys
 
 
+def mistake(text):
+    print(text, file=sys.stderr)
+    sys.exit(2)
+
+
 def main():
+    if len(sys.argv) != 3:
+        mistake(__doc__)
     results, committed = sys.argv[1:]
     came = {}
-    with open(os.path.join(results, "journal.jsonl")) as f:
-        for line in f:
-            run = json.loads(line)
-            row = run["row"]
-            came[f"{run['scenario']},{' '.join(row['point'])},{row['seed']}"] = f"{row['fingerprint']:016x}"
-    with open(committed) as f:
-        wanted = [line.rstrip("\n").rpartition(",") for line in f][1:]
+    try:
+        with open(os.path.join(results, "journal.jsonl"), encoding="utf-8") as f:
+            for line in f:
+                run = json.loads(line)
+                row = run["row"]
+                came[f"{run['scenario']},{' '.join(row['point'])},{row['seed']}"] = f"{row['fingerprint']:016x}"
+        with open(committed, encoding="utf-8") as f:
+            wanted = [line.rstrip("\n").rpartition(",") for line in f][1:]
+    except OSError as why:
+        mistake(f"check_fingerprints.py: {why.filename}: {why.strerror}")
     wrong = [w for w in wanted if came.get(w[0]) != w[2]]
     for w in wrong:
         print(f"WRONG {w[0]}: {came.get(w[0], 'no such run')}, not {w[2]}")

@@ -17,11 +17,11 @@
 # with a jitter of 50 ms that reorders, whose delay jumps from 160 to 280 ms for a third of the time.
 #
 # Tools: live (and any other profile by its name), single (live over the first path alone), round-robin (cmt with turns),
-# confluent-pdc (the confluent order with delay compensation), srt
-# (over the first path alone, Debian's srt-tools), srt-broadcast, srt-backup (groups: srt-test-live of a libsrt built with
-# ENABLE_BONDING and ENABLE_TESTING, in the search path or SRT_TEST_LIVE=PATH), rist (Debian's rist-tools; weights are set by
-# hand to the rates), rist-double (everything over both), srtla (srtla_send and srtla_rec in the search path or SRTLA=FOLDER,
-# with srt-tools), mptcp (a kernel with it; congestion control is the kernel's default). What is missing is skipped by name.
+# confluent-pdc (the confluent order with delay compensation), srt (over the first path alone, Debian's srt-tools),
+# srt-broadcast, srt-backup (groups: srt-test-live of a libsrt built with ENABLE_BONDING and ENABLE_TESTING, in the search path
+# or SRT_TEST_LIVE=PATH), rist (Debian's rist-tools; weights are set by hand to the rates), rist-double (everything over both),
+# srtla (srtla_send and srtla_rec in the search path or SRTLA=FOLDER, with srt-tools), mptcp (a kernel with it; congestion
+# control is the kernel's default). What is missing is skipped by name.
 # LATENCY (500) is that of the stream, milliseconds.
 # Needs root, ffmpeg, iproute2, socat, python3. KEEP=1 keeps logs; results go to OUT (results/rivals).
 set -euo pipefail

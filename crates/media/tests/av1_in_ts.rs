@@ -5,30 +5,16 @@ use anabranch_media::picture::Pictures;
 use anabranch_media::quality::{Comparison, Recording};
 use anabranch_media::ts::{PACKET_LEN, Packet, VideoCodec};
 use anabranch_media::{Class, Packetiser, PacketiserConfig};
+use ffmpeg::{encoded, ffmpeg};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+
+mod ffmpeg;
 
 const FRAMES: usize = 60;
 
-fn ffmpeg(args: &[&str], to: &Path) {
-    let done = Command::new("ffmpeg").args(["-v", "error", "-y"]).args(args).arg(to).status();
-    assert!(done.expect("ffmpeg starts").success(), "{args:?}");
-}
-
-/// A film from ffmpeg's test pattern, or none where the encoder is not there.
+/// A film with sound.
 fn film(test: &str, encoder: &str, more: &[&str], ending: &str) -> Option<PathBuf> {
-    let known = Command::new("ffmpeg").args(["-hide_banner", "-encoders"]).output();
-    if !known.is_ok_and(|o| String::from_utf8_lossy(&o.stdout).contains(&format!(" {encoder} "))) {
-        println!("SKIPPED {test}: no ffmpeg with {encoder}");
-        return None;
-    }
-    let path = std::env::temp_dir().join(format!("anabranch-av1-{test}-{}.{ending}", std::process::id()));
-    let frames = FRAMES.to_string();
-    let video = "testsrc2=size=320x192:rate=25,noise=alls=10:allf=t:all_seed=3";
-    let input = ["-f", "lavfi", "-i", video, "-f", "lavfi", "-i", "sine=duration=2.4", "-frames:v", &frames];
-    let coding = ["-pix_fmt", "yuv420p", "-threads", "1", "-c:v", encoder];
-    ffmpeg(&[&input[..], &coding, more].concat(), &path);
-    Some(path)
+    encoded(test, FRAMES, &["-f", "lavfi", "-i", "sine=duration=2.4"], encoder, more, ending)
 }
 
 /// The classes of the video's frames as `send` reads them.

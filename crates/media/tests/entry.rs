@@ -3,43 +3,11 @@
 
 use anabranch_media::quality::{Comparison, Recording};
 use anabranch_media::ts::{PACKET_LEN, Packet};
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use ffmpeg::{decoded, encoded};
+
+mod ffmpeg;
 
 const FRAMES: usize = 75;
-
-/// A transport stream from ffmpeg's test pattern, or none where the encoder is not there.
-fn encoded(test: &str, encoder: &str, more: &[&str]) -> Option<PathBuf> {
-    let known = Command::new("ffmpeg").args(["-hide_banner", "-encoders"]).output();
-    if !known.is_ok_and(|o| String::from_utf8_lossy(&o.stdout).contains(&format!(" {encoder} "))) {
-        println!("SKIPPED {test}: no ffmpeg with {encoder}");
-        return None;
-    }
-    let path = std::env::temp_dir().join(format!("anabranch-entry-{test}-{}.ts", std::process::id()));
-    let source = "testsrc2=size=320x192:rate=25,noise=alls=10:allf=t:all_seed=3";
-    let mut command = Command::new("ffmpeg");
-    command.args(["-v", "error", "-y", "-f", "lavfi", "-i", source, "-frames:v", &FRAMES.to_string()]);
-    command.args(["-pix_fmt", "yuv420p", "-threads", "1", "-c:v", encoder]).args(more).arg(&path);
-    assert!(command.status().expect("ffmpeg starts").success());
-    Some(path)
-}
-
-/// What ffmpeg decodes: time stamp to a sum over the picture.
-fn decoded(file: &Path) -> BTreeMap<u64, String> {
-    let out = Command::new("ffmpeg")
-        .args(["-v", "quiet", "-threads", "1", "-copyts", "-i"])
-        .arg(file)
-        .args(["-map", "0:v", "-enc_time_base", "-1", "-f", "framemd5", "-"])
-        .output()
-        .expect("ffmpeg starts");
-    let text = String::from_utf8_lossy(&out.stdout).into_owned();
-    let line = |l: &str| {
-        let fields: Vec<&str> = l.split(',').map(str::trim).collect();
-        Some((fields.get(2)?.parse().ok()?, (*fields.last()?).to_owned()))
-    };
-    text.lines().filter(|l| !l.starts_with('#')).filter_map(line).collect()
-}
 
 /// The stream without the packets of the video in front of frame `begin`.
 fn from_frame(ts: &[u8], pid: u16, begin: usize) -> Vec<u8> {
@@ -61,7 +29,7 @@ fn recording(ts: &[u8]) -> Recording {
 
 /// Cuts at every third frame. Gives how many frames counted as decodable, came out as they should, and were there.
 fn check(test: &str, encoder: &str, more: &[&str]) {
-    let Some(path) = encoded(test, encoder, more) else { return };
+    let Some(path) = encoded(test, FRAMES, &[], encoder, more, "ts") else { return };
     let ts = std::fs::read(&path).expect("it was written");
     let whole = recording(&ts);
     assert_eq!(whole.frames().len(), FRAMES, "{test}");
@@ -78,7 +46,7 @@ fn check(test: &str, encoder: &str, more: &[&str]) {
         std::fs::write(&cut, &rest).expect("written");
         let now = decoded(&cut);
         for (i, (frame, result)) in recording.frames().iter().zip(&found.results).enumerate() {
-            let pts = frame.pts.expect("a time stamp");
+            let pts = frame.pts.expect("a time stamp") as i64;
             let same = now.get(&pts).is_some_and(|sum| original.get(&pts) == Some(sum));
             assert!(same || !result.decodable, "{test}: frame {i} from frame {begin} on is another one, or none");
             counted += usize::from(result.decodable);

@@ -6,44 +6,12 @@ use anabranch_media::picture::{Picture, Pictures};
 use anabranch_media::quality::Recording;
 use anabranch_media::ts::{PACKET_LEN, Packet, VideoCodec};
 use anabranch_media::{Class, Packetiser, PacketiserConfig};
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use ffmpeg::{decoded, encoded};
+use std::path::Path;
+
+mod ffmpeg;
 
 const FRAMES: usize = 60;
-
-/// A stream from ffmpeg's test pattern, or none where the encoder is not there.
-fn encoded(test: &str, encoder: &str, more: &[&str], ending: &str) -> Option<PathBuf> {
-    let known = Command::new("ffmpeg").args(["-hide_banner", "-encoders"]).output();
-    if !known.is_ok_and(|o| String::from_utf8_lossy(&o.stdout).contains(&format!(" {encoder} "))) {
-        println!("SKIPPED {test}: no ffmpeg with {encoder}");
-        return None;
-    }
-    let path = std::env::temp_dir().join(format!("anabranch-references-{test}-{}.{ending}", std::process::id()));
-    let source = "testsrc2=size=320x192:rate=25,noise=alls=10:allf=t:all_seed=3";
-    let mut command = Command::new("ffmpeg");
-    command.args(["-v", "error", "-y", "-f", "lavfi", "-i", source, "-frames:v", &FRAMES.to_string()]);
-    command.args(["-pix_fmt", "yuv420p", "-threads", "1", "-c:v", encoder]).args(more).arg(&path);
-    assert!(command.status().expect("ffmpeg starts").success());
-    Some(path)
-}
-
-/// What ffmpeg decodes: time stamp to a sum over the picture.
-fn decoded(file: &Path) -> BTreeMap<i64, String> {
-    let out = Command::new("ffmpeg")
-        // One thread: what fails in one picture then takes no others with it.
-        .args(["-v", "quiet", "-threads", "1", "-copyts", "-i"])
-        .arg(file)
-        .args(["-map", "0:v", "-enc_time_base", "-1", "-f", "framemd5", "-"])
-        .output()
-        .expect("ffmpeg starts");
-    let text = String::from_utf8_lossy(&out.stdout).into_owned();
-    let line = |l: &str| {
-        let fields: Vec<&str> = l.split(',').map(str::trim).collect();
-        Some((fields.get(2)?.parse().ok()?, (*fields.last()?).to_owned()))
-    };
-    text.lines().filter(|l| !l.starts_with('#')).filter_map(line).collect()
-}
 
 /// Which frames refer to frame `damaged`, directly or not; it is one of them.
 fn touched(pictures: &[Picture], damaged: usize) -> Vec<bool> {
@@ -122,7 +90,7 @@ fn frames_of(ts: &[u8], pid: u16) -> Vec<(usize, Option<usize>)> {
 
 /// [`check`] for a transport stream.
 fn check_ts(test: &str, encoder: &str, more: &[&str], codec: VideoCodec) -> Vec<Picture> {
-    let Some(path) = encoded(test, encoder, more, "ts") else { return Vec::new() };
+    let Some(path) = encoded(test, FRAMES, &[], encoder, more, "ts") else { return Vec::new() };
     let ts = std::fs::read(&path).expect("it was written");
     let mut r = Recording::new();
     r.push(None, &ts);
@@ -194,7 +162,7 @@ fn h265_with_temporal_layers_and_open_groups() {
 
 /// AV1 in IVF, whose frames are temporal units with their time stamps.
 fn check_av1(test: &str, encoder: &str, more: &[&str]) {
-    let Some(path) = encoded(test, encoder, more, "ivf") else { return };
+    let Some(path) = encoded(test, FRAMES, &[], encoder, more, "ivf") else { return };
     let file = std::fs::read(&path).expect("it was written");
     let (head, mut rest) = file.split_at(32);
     let mut units: Vec<(&[u8], &[u8])> = Vec::new();

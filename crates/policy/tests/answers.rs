@@ -1,7 +1,7 @@
 //! Whatever the paths look like: schedulers answer with an existing chunk and an eligible path, never stop while
 //! nothing is under way that would wake them, and retransmission policies answer with a path they were offered.
 
-use anabranch_base::{Duration, Instant, PathId, PathSet, Ppm, Rate, Tsn};
+use anabranch_base::{Duration, Instant, PathId, PathSet, Rate, Tsn};
 use anabranch_policy::loss_cause::{Cause, LossEvent, LossKind};
 use anabranch_policy::path_scheduler::{Decision, Occasion, PathScheduler, Settled};
 use anabranch_policy::retransmission::{Retransmit, Target};
@@ -58,21 +58,13 @@ impl World {
         let all = usable().all(|p| p.signals.sidelined);
         let aside = usable().filter(|p| p.signals.sidelined && !all).map(|p| p.id).collect();
         AssocView {
-            now: self.now,
-            paths: &self.paths,
             eligible,
             aside,
-            primary: PathId(0),
             peer_rwnd: self.peer_rwnd,
-            outstanding: self.in_flight(),
             unsent: self.unsent,
-            initial_cwnd: 4_404,
             period: self.period,
-            aggregate_window: None,
-            send_buffer_fill: Ppm(0),
-            data_sent_at: None,
-            class_rates: [Rate::ZERO; 3],
             timeouts,
+            ..AssocView::of(self.now, &self.paths)
         }
     }
     fn carry_out(&mut self, index: usize, path: PathId) -> Settled {

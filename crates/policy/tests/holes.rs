@@ -1,9 +1,9 @@
 //! What is missing at the receiver, by the order in which schedulers send (Becke et al. 2013 §III.A): a round of confluent
 //! sequence numbers over two paths has one block missing at most, whatever the paths do; round robin scatters.
 
-use anabranch_base::{Duration, Instant, PathId, PathSet, Ppm, Rate, Tsn};
+use anabranch_base::{Duration, Instant, PathId, PathSet, Tsn};
 use anabranch_policy::path_scheduler::{Decision, Occasion, PathScheduler, Settled};
-use anabranch_policy::view::{AssocView, ChunkView, PathView, Period, QueueView};
+use anabranch_policy::view::{AssocView, ChunkView, PathView, QueueView};
 use anabranch_policy::{Hook, Profile};
 use proptest::prelude::*;
 
@@ -30,23 +30,8 @@ fn round(spec: &str, rtts: &[u64], chunks: u32, turns: &[u8]) -> Vec<Vec<u32>> {
         .collect();
     let mut waiting: Vec<ChunkView> = (0..chunks).map(|i| ChunkView::waiting(Tsn(i))).collect();
     let mut sent = vec![vec![]; paths.len()];
-    let view = |eligible| AssocView {
-        now: Instant::from_millis(100_000),
-        paths: &paths,
-        eligible,
-        aside: PathSet::EMPTY,
-        primary: PathId(0),
-        peer_rwnd: 1 << 30,
-        outstanding: 0,
-        unsent: 0,
-        initial_cwnd: 4_404,
-        period: Period::default(),
-        aggregate_window: None,
-        send_buffer_fill: Ppm(0),
-        data_sent_at: None,
-        class_rates: [Rate::ZERO; 3],
-        timeouts: &[],
-    };
+    let now = Instant::from_millis(100_000);
+    let view = |eligible| AssocView { eligible, peer_rwnd: 1 << 30, outstanding: 0, ..AssocView::of(now, &paths) };
     let all = PathSet::first(paths.len());
     s.observe(&view(all), &QueueView::of(&waiting), Occasion::Refilled);
     let mut turns = turns.iter().cycle();

@@ -231,15 +231,19 @@ pub fn as_in_files(unit: &[u8]) -> Vec<u8> {
         out.push(first | 2);
         // The layers, where there are some.
         out.extend(buf.get(1).filter(|_| first & 4 != 0));
-        let mut size = body.len();
-        while size > 127 {
-            out.push(size as u8 & 127 | 128);
-            size >>= 7;
-        }
-        out.push(size as u8);
+        put_size(&mut out, body.len());
         out.extend_from_slice(body);
     });
     out
+}
+
+/// Writes the size of a unit, which is between its header and its body (leb128).
+fn put_size(out: &mut Vec<u8>, mut size: usize) {
+    while size > 127 {
+        out.push(size as u8 & 127 | 128);
+        size >>= 7;
+    }
+    out.push(size as u8);
 }
 
 /// Bytes of the header of a unit, and its size where it has one.

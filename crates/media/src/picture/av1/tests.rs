@@ -24,12 +24,7 @@ impl Writer {
 
 fn obu(kind: u8, body: &[u8]) -> Vec<u8> {
     let mut unit = vec![kind << 3 | 2];
-    let mut size = body.len();
-    while size > 127 {
-        unit.push(size as u8 & 127 | 128);
-        size >>= 7;
-    }
-    unit.push(size as u8);
+    put_size(&mut unit, body.len());
     unit.extend(body);
     unit
 }
