@@ -212,7 +212,7 @@ pub(super) const PRESETS: &[Preset] = &[
         summary: "Sparse messages in time over several paths: fastest path, quick repair, copies of what is late.",
         choices: &[
             (Hook::PathScheduler, "min_rtt"),
-            (Hook::Retransmission, "predicted_arrival"),
+            (Hook::Retransmission, "predicted_arrival:risk=0"),
             (Hook::LossCount, "per_path"),
             (Hook::LossThreshold, "rack:reports=0,deviations=4,window=0.1,in_order=1"),
             (Hook::LossTimer, "overdue:ack_delay=0"),
