@@ -94,6 +94,15 @@ properties seed cases="2000":
 all-cases *args:
     ANABRANCH_ALL_CASES=1 cargo test -p anabranch-engine {{args}}
 
+# Every experiment's quick runs against their committed fingerprints; `UPDATE=1 just fingerprints` writes them anew
+fingerprints:
+    cargo build --release
+    for list in experiments/*/fingerprints.csv; do \
+        name=$(basename $(dirname $list)); \
+        target/release/anabranch lab run $name --quick --out target/fingerprints/$name >/dev/null && \
+        scripts/check_fingerprints.py target/fingerprints/$name $list || exit 1; \
+    done
+
 # Mutants of a crate that its own tests catch, one part in so many; needs cargo-mutants
 mutants package="anabranch-policy" shard="7/30":
     cargo mutants -p {{package}} --shard {{shard}} --sharding round-robin -o target/mutants --timeout 100
