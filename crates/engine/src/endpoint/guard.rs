@@ -1,6 +1,7 @@
 //! An association that is acted on: when that is over the endpoint looks at it again.
 
 use super::{AssocId, Endpoint};
+use crate::LostCopy;
 use crate::association::Association;
 use crate::message::Message;
 use std::ops::{Deref, DerefMut};
@@ -23,6 +24,11 @@ impl<'a> AssocMut<'a> {
         let m = self.endpoint.slots.get_mut(&self.id)?.association.recv();
         self.touched |= m.is_some();
         m
+    }
+
+    /// [`Association::lost_copies`]; to have looked at them is no act.
+    pub fn lost_copies(&mut self) -> Vec<LostCopy> {
+        self.endpoint.slots.get_mut(&self.id).map(|s| s.association.lost_copies()).unwrap_or_default()
     }
 }
 
