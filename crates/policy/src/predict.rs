@@ -46,9 +46,13 @@ pub(crate) fn newest_rtt(now: Instant, p: &PathView) -> Duration {
 }
 
 /// How far an arrival on `p` may differ from its prediction: `risk` mean deviations of the newest round trips, which
-/// after a bad moment say less than the newest round trips themselves.
+/// after a bad moment say less than the newest round trips themselves. Where packets overtake each other the delay varies
+/// from one to the next, and what a few samples of a path that carries little vary by is chance: there it is at least what
+/// round trips without a queue vary by.
 pub(crate) fn uncertainty(now: Instant, p: &PathView, risk: Ppm) -> Duration {
-    Duration::from_nanos(risk.of(p.jitter.min(newest_rtt(now, p).max(p.min_rtt)).as_nanos()))
+    let newest = p.jitter.min(newest_rtt(now, p).max(p.min_rtt));
+    let lasting = if p.reorders(now) { p.unloaded_deviation } else { Duration::ZERO };
+    Duration::from_nanos(risk.of(newest.max(lasting).as_nanos()))
 }
 
 /// By how much the flight that is forecast, the quickest of the newest round trips, was luck: where round trips vary by
@@ -70,6 +74,11 @@ impl Forecast {
             rate,
             queued: p.in_flight.saturating_sub(held),
         }
+    }
+    /// The forecast for `p` with what its flight usually takes, in place of what the quickest of the newest packets took.
+    pub fn usual(now: Instant, p: &PathView) -> Self {
+        let least = Forecast::of(now, p);
+        Forecast { flight: least.flight + luck(now, p), ..least }
     }
     /// This forecast with a flight time of at least `flight`.
     pub fn at_least(self, flight: Duration) -> Self {
@@ -147,6 +156,22 @@ mod tests {
         assert_eq!(arrival(&s), ms(651));
         s.now += ms(201);
         assert_eq!(arrival(&s), ms(51), "four round trips old");
+    }
+
+    #[test]
+    fn the_quickest_of_a_few_was_luck_where_round_trips_vary() {
+        let mut s = Scene::new(1, 0);
+        s.paths[0].capacity = Rate::from_bytes_per_sec(1_000_000);
+        let now = s.now;
+        let p = s.rtt(0, 20);
+        (p.unloaded_rtt, p.unloaded_deviation, p.jitter) = (ms(160), ms(40), ms(15));
+        let usual = |s: &Scene| Forecast::usual(s.now, &s.paths[0]).arrival(1_000);
+        let risk = |s: &Scene| uncertainty(s.now, &s.paths[0], Ppm::ONE);
+        assert_eq!((arrival(&s), usual(&s), risk(&s)), (ms(11), ms(41), ms(15)), "two mean deviations more at most");
+        s.paths[0].jitter = ms(100);
+        assert_eq!((usual(&s), risk(&s)), (ms(151), ms(20)));
+        s.paths[0].overtaken_at = Some(now);
+        assert_eq!(risk(&s), ms(40), "packets overtake each other: what a few samples vary by is chance");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Each chunk on the path that delivers it first, and in time.
 //!
 //! Source: ours; earliest delivery path first (Chebrolu, Rao 2006) with deadlines. The arrival on a path is predicted
-//! from its flight time, what is queued there and its rate. The best path takes the chunk if it has room.
+//! from what its flight usually takes, what is queued there and its rate. The best path takes the chunk if it has room.
 //! If it is full, another open path may take a chunk under one of two conditions: it delivers no later than the
 //! full path would once everything before the chunk has left; or the chunk has a deadline and still makes it,
 //! with `guard` and `risk` mean deviations of the round trip to spare. So slow paths carry what they can deliver in time,
@@ -13,7 +13,7 @@
 
 use super::{Decision, LookAhead, PathScheduler};
 use crate::asks::Asks;
-use crate::predict::{Forecast, luck, rate, uncertainty};
+use crate::predict::{Forecast, rate, uncertainty};
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
 use crate::view::{AssocView, ChunkView, PathView, QueueView};
 use anabranch_base::{Duration, Instant, Ppm};
@@ -63,8 +63,8 @@ impl EarliestArrival {
         }
     }
     fn offer<'a>(&self, now: Instant, path: &'a PathView) -> Offer<'a> {
-        let slack = self.guard + uncertainty(now, path, self.risk) + luck(now, path);
-        Offer { path, forecast: Forecast::of(now, path), slack }
+        let slack = self.guard + uncertainty(now, path, self.risk);
+        Offer { path, forecast: Forecast::usual(now, path), slack }
     }
     /// Does `path` deliver `c` by its deadline?
     pub(super) fn makes_it(&self, now: Instant, c: &ChunkView, path: &PathView) -> bool {
@@ -175,6 +175,19 @@ mod tests {
         assert_eq!(s.ask(&policy()), Decision::Blocked);
         s.paths[0].in_flight = 0;
         assert_eq!(s.ask(&policy()), Decision::Send { index: 0, path: PathId(1) }, "nothing would wake it");
+    }
+
+    /// One heartbeat that came in 10 ms over a path that takes 80 as a rule.
+    #[test]
+    fn one_quick_answer_makes_no_fast_path() {
+        for quickest in [1, 10, 20, 28] {
+            let mut s = scene(3);
+            s.rtt(1, quickest);
+            (s.paths[1].unloaded_rtt, s.paths[1].jitter) = (ms(160), ms(80));
+            assert_eq!(s.ask(&policy()), Decision::Send { index: 0, path: PathId(0) }, "{quickest} ms");
+            s.close(0);
+            assert_eq!(s.ask(&policy()), Decision::Blocked, "{quickest} ms");
+        }
     }
 
     #[test]
