@@ -112,7 +112,7 @@ pub struct PathArgs {
 impl PolicyArgs {
     /// The profile, with everything set on it.
     pub fn profile(&self, uri: &PeerUri) -> Result<Profile, Failure> {
-        let name = self.profile.as_deref().or(uri.profile.as_deref()).unwrap_or_else(|| default_profile());
+        let name = self.profile.as_deref().or(uri.profile.as_deref()).unwrap_or(DEFAULT_PROFILE);
         let mut profile = Profile::named(name).map_err(Failure::usage)?;
         if let Some(scheduler) = self.scheduler.as_deref().or(uri.scheduler.as_deref()) {
             profile.set(Hook::PathScheduler, scheduler).map_err(Failure::usage)?;
@@ -145,7 +145,7 @@ impl PolicyArgs {
             Some(Mtu::UpTo(m)) => Some(PathMtuDiscovery::up_to(usize::from(m) - HEADERS)),
         };
         if let Some(kind) = self.media_hint.0 {
-            let film = self.sends_film && config.profile.name() == "media";
+            let film = self.sends_film && config.profile.announces_film();
             let hint = OwnParameter { kind, value: film.then(|| MediaHint::mpeg().encode().to_vec().into()) };
             config.extensions.own_parameters = vec![hint];
             config.check().map_err(Failure::usage)?;
@@ -155,9 +155,7 @@ impl PolicyArgs {
 }
 
 /// Our own best for live use.
-fn default_profile() -> &'static str {
-    if Profile::names().contains(&"live") { "live" } else { "cmt" }
-}
+const DEFAULT_PROFILE: &str = "live";
 
 impl PathArgs {
     /// The paths towards a peer at `remote`; one that leaves anywhere when none is named.

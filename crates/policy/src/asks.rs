@@ -59,6 +59,8 @@ impl Asks {
     pub const PACKET_COUNTS: Asks = Asks(1 << 23);
     /// Ways there known from ways back: the association reads time stamps beside SACKs where the peer does, too.
     pub const TIME_STAMPS: Asks = Asks(1 << 24);
+    /// What an estimator of path quality publishes ([`Signals`](crate::view::Signals)): refused where there is none.
+    pub const ESTIMATES: Asks = Asks(1 << 25);
     /// Something to write on the board of facts.
     pub const BOARD: Asks = Asks::BOUND.and(Asks::PUBLISH).and(Asks::QUALITY);
 

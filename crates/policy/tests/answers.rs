@@ -85,10 +85,10 @@ fn signals() -> impl Strategy<Value = Signals> {
     let spare = proptest::option::of(prop_oneof![Just(0), -5_000_000..5_000_000i64, Just(i64::MAX / 4)]);
     let penalised = proptest::option::of(90_000..=100_000u64);
     (spare, scale(5_000_000), scale(5_000_000), 0..50u64, proptest::bool::weighted(0.2), 0..4u32, penalised).prop_map(
-        |(spare_rate, rate, former, frame_errors, sidelined, penalties, penalised)| Signals {
+        |(spare_rate, rate, previous, frame_errors, sidelined, penalties, penalised)| Signals {
             spare_rate,
             handling_rate: Rate::from_bytes_per_sec(rate),
-            former_rate: Rate::from_bytes_per_sec(former),
+            previous_rate: Rate::from_bytes_per_sec(previous),
             frame_errors,
             sidelined,
             penalties,

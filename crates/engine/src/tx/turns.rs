@@ -136,11 +136,11 @@ impl Turns {
         s.listed = false;
         let (waits, serial) = (s.waits, s.serial);
         let Some(view) = streams.view(stream).filter(|_| waits) else { return };
-        let others = self.first_placed(streams).map(|(place, _)| place);
+        let least = self.first_placed(streams).map(|(place, _)| place);
         if self.order.len() > 2 * self.waiting + 16 {
             self.forget_old(streams);
         }
-        self.order.push(Reverse((scheduler.place(&view, others), stream, serial)));
+        self.order.push(Reverse((scheduler.place(&view, least), stream, serial)));
     }
 
     /// The least place that is still one.

@@ -21,6 +21,19 @@ pub struct Share {
 }
 
 impl Share {
+    /// A packet of 1,000 bytes on one of `paths`, on none of which anything is outstanding, between buffers of 20,000
+    /// bytes, as a starting point for tests.
+    ///
+    /// ```
+    /// use anabranch_policy::buffer::Share;
+    ///
+    /// assert!(Share::of(2).fits_sender());
+    /// let full = Share { on_path: 9_500, outstanding: 9_500, ..Share::of(2) };
+    /// assert!(!full.fits_sender() && full.fits_receiver());
+    /// ```
+    pub const fn of(paths: u64) -> Self {
+        Share { paths, on_path: 0, outstanding: 0, packet: 1_000, send_buffer: 20_000, peer_rwnd: 20_000 }
+    }
     /// Is the packet within the path's part of our send buffer?
     pub fn fits_sender(&self) -> bool {
         self.on_path + self.packet <= self.send_buffer / self.paths.max(1)
@@ -49,5 +62,5 @@ pub static POLICIES: &[Policy<dyn Buffer>] =
 
 #[cfg(test)]
 pub(crate) fn share(on_path: u64, outstanding: u64, peer_rwnd: u64) -> Share {
-    Share { paths: 2, on_path, outstanding, packet: 1_000, send_buffer: 20_000, peer_rwnd }
+    Share { on_path, outstanding, peer_rwnd, ..Share::of(2) }
 }

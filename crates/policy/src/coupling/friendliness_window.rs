@@ -13,6 +13,8 @@
 //! timed out is not rewarded before something is acknowledged. One that comes back begins with the initial window.
 //! A reward opens windows that nothing was acknowledged for, more than RFC 9260 §7.2 allows, and is off unless asked for:
 //! `at_once` as printed, or `paced`, spread over a round trip and at most four packets an event.
+//! The rates handled only rank and divide, so it goes without an estimator of path quality, too: all paths then count as
+//! having handled the same, rewards are shared equally, and of the paths with most penalties the first is halved.
 //! Parameters: `reward`.
 
 use super::{Adjust, Coupling, Growth};

@@ -20,6 +20,26 @@ pub struct Growth {
     pub fully_used: bool,
 }
 
+impl Growth {
+    /// `bytes` acknowledged on a path whose window was full and would grow by as much, as a starting point for tests.
+    ///
+    /// ```
+    /// use anabranch_base::{Instant, PathId, Ppm};
+    /// use anabranch_policy::Profile;
+    /// use anabranch_policy::coupling::Growth;
+    /// use anabranch_policy::view::{AssocView, PathView};
+    ///
+    /// let paths = [0, 1].map(|i| PathView::idle(PathId(i)));
+    /// let mut coupling = Profile::named("cmt")?.build(1)?.coupling;
+    /// let granted = coupling.scale(&AssocView::of(Instant::ZERO, &paths), &Growth::of(PathId(1), 1_000));
+    /// assert_eq!(granted, Ppm::ONE, "windows are not coupled in this profile");
+    /// # Ok::<(), anabranch_policy::PolicyError>(())
+    /// ```
+    pub const fn of(path: PathId, bytes: u64) -> Self {
+        Growth { path, acked: bytes, grow: bytes, fully_used: true }
+    }
+}
+
 /// A window set from above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Adjust {

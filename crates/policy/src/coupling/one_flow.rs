@@ -135,7 +135,7 @@ mod tests {
         s
     }
     fn share(p: &mut dyn Coupling, s: &Scene, path: u8) -> u32 {
-        p.scale(&s.cx(), &Growth { path: PathId(path), acked: 1_000, grow: 1_000, fully_used: true }).0
+        p.scale(&s.cx(), &Growth::of(PathId(path), 1_000)).0
     }
     /// Windows after a loss on path 0 of which the window made `cut`, and one on path 1 a moment later.
     fn after(windows: &[u64], cut: [u64; 2]) -> Vec<u64> {

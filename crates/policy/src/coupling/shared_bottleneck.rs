@@ -191,7 +191,7 @@ mod tests {
                 let v = s.rtt(path, 100);
                 (v.cwnd, v.ssthresh, v.sampled_at) = (10_000, 1, Some(now));
                 v.last_one_way = Duration::from_secs_f64(delays[usize::from(path)] / 1e3);
-                let g = Growth { path: PathId(path), acked: 1_000, grow: 1_000, fully_used: true };
+                let g = Growth::of(PathId(path), 1_000);
                 out[usize::from(path)] = p.scale(&s.cx(), &g).0;
             }
         }

@@ -36,7 +36,7 @@ mod tests {
     #[test]
     fn grants_all() {
         let s = Scene::new(2, 0);
-        let g = Growth { path: PathId(1), acked: 9, grow: 9, fully_used: true };
+        let g = Growth::of(PathId(1), 9);
         assert_eq!(built(&POLICY, "", 0).scale(&s.cx(), &g), Ppm::ONE);
         assert_eq!(built(&POLICY, "", 0).aggregate_window(), None);
     }

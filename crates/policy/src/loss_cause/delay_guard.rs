@@ -41,13 +41,13 @@ impl DelayGuard {
         DelayGuard { guard: Ppm(p.ppm("guard") as u32), left: Ppm(1_000_000 - p.ppm("falling").min(1_000_000) as u32) }
     }
     fn has_fallen(&self, p: &PathView) -> bool {
-        p.signals.handling_rate.bytes_per_sec() < self.left.of(p.signals.former_rate.bytes_per_sec())
+        p.signals.handling_rate.bytes_per_sec() < self.left.of(p.signals.previous_rate.bytes_per_sec())
     }
 }
 
 impl LossCause for DelayGuard {
     fn asks(&self) -> Asks {
-        Asks::NOTHING
+        if self.left == Ppm(0) { Asks::NOTHING } else { Asks::ESTIMATES }
     }
     fn classify(&mut self, cx: &AssocView<'_>, e: &LossEvent) -> Cause {
         let Some(p) = cx.path(e.path) else { return Cause::Congestion };
@@ -86,7 +86,7 @@ mod tests {
         let mut s = Scene::new(1, 0);
         s.rtt(0, 40);
         let rate = |n| anabranch_base::Rate::from_bytes_per_sec(n);
-        s.paths[0].signals.former_rate = rate(100_000);
+        s.paths[0].signals.previous_rate = rate(100_000);
         for (now, cause) in [(80_000, Cause::Radio), (79_999, Cause::Congestion)] {
             s.paths[0].signals.handling_rate = rate(now);
             assert_eq!(built(&POLICY, "falling=0.2", 0).classify(&s.cx(), &loss(0)), cause);

@@ -48,7 +48,7 @@ fn right(l: Link) -> [f64; 2] {
             // Now and then an acknowledgement is late, and the next one is not.
             late = if late == 0.0 && r.chance(0.01) { 150.0 } else { 0.0 };
             let rtt = Duration::from_secs_f64((l.base + queue.max(0.0) * l.packet + late) / 1e3);
-            p.sample(s.now, &Sample { path: PathId(0), seq, rtt, packets: 1 });
+            p.sample(s.now, &Sample::of(PathId(0), seq, rtt));
             for o in &mut open {
                 o.2 += 1;
             }
@@ -106,7 +106,7 @@ fn seen(trips: &[(u64, u64)]) -> (Box<dyn LossCause>, Scene) {
     let mut s = Scene::new(1, 0);
     for &(seq, rtt) in trips {
         s.now += ms(1);
-        p.sample(s.now, &Sample { path: PathId(0), seq, rtt: ms(rtt), packets: 1 });
+        p.sample(s.now, &Sample::of(PathId(0), seq, ms(rtt)));
     }
     (p, s)
 }
@@ -127,7 +127,7 @@ fn the_longest_is_forgotten_and_one_long_trip_is_none() {
     assert_eq!(p.classify(&s.cx(), &lost(6)), Cause::Radio);
     s.now += ms(40_000);
     for seq in 10..14 {
-        p.sample(s.now, &Sample { path: PathId(0), seq, rtt: ms(40), packets: 1 });
+        p.sample(s.now, &Sample::of(PathId(0), seq, ms(40)));
     }
     assert_eq!(p.classify(&s.cx(), &lost(9)), Cause::Congestion, "no queue has been seen for long");
     let (mut p, s) = seen(&[(1, 40), (2, 90), (3, 40), (4, 40), (5, 40), (7, 40), (8, 40)]);

@@ -69,6 +69,21 @@ pub struct Sample {
     pub packets: u32,
 }
 
+impl Sample {
+    /// The round trip of packet `seq` on `path`, acknowledged alone, as a starting point for tests.
+    ///
+    /// ```
+    /// use anabranch_base::{Duration, PathId};
+    /// use anabranch_policy::loss_cause::Sample;
+    ///
+    /// let two = Sample { packets: 2, ..Sample::of(PathId(0), 8, Duration::from_millis(40)) };
+    /// assert_eq!((two.seq, two.packets), (8, 2));
+    /// ```
+    pub const fn of(path: PathId, seq: u64, rtt: Duration) -> Self {
+        Sample { path, seq, rtt, packets: 1 }
+    }
+}
+
 /// The cause a window reacts to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {

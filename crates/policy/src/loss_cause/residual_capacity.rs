@@ -42,7 +42,7 @@ impl ResidualCapacity {
 
 impl LossCause for ResidualCapacity {
     fn asks(&self) -> Asks {
-        Asks::NOTHING
+        Asks::ESTIMATES
     }
     fn counters(&self) -> &[Counter] {
         &self.counters

@@ -39,7 +39,8 @@ struct Estimate {
     due: Option<Instant>,
     carried: Carried,
     rate: f64,
-    former: f64,
+    /// That of the interval before.
+    previous: f64,
     sidelined: bool,
     answered: bool,
     /// Timeouts in a row for which the path was left out once.
@@ -48,7 +49,7 @@ struct Estimate {
 
 impl Estimate {
     fn estimate(&mut self, p: &PathView) {
-        self.former = self.rate;
+        self.previous = self.rate;
         if let Some(rate) = self.carried.end(p.srtt) {
             self.rate = if self.rate > 0.0 { f64::midpoint(self.rate, rate) } else { rate };
         }
@@ -139,7 +140,7 @@ impl PathQuality for HandlingRate {
         }
         for (s, e) in board.signals.iter_mut().zip(&self.paths) {
             s.handling_rate = Rate::from_bytes_per_sec(e.rate as u64);
-            s.former_rate = Rate::from_bytes_per_sec(e.former as u64);
+            s.previous_rate = Rate::from_bytes_per_sec(e.previous as u64);
             s.sidelined = e.sidelined;
         }
         probe
@@ -180,7 +181,7 @@ mod tests {
         let first = rate(&second(&mut s, &mut q, 99_000));
         assert_eq!(first, 100_000);
         let board = second(&mut s, &mut q, 198_000);
-        assert_eq!((rate(&board), board.signals[0].former_rate.bytes_per_sec()), (150_000, 100_000));
+        assert_eq!((rate(&board), board.signals[0].previous_rate.bytes_per_sec()), (150_000, 100_000));
         assert!(q.wakeup() > Some(s.now));
     }
 

@@ -11,6 +11,7 @@
 //! Parameters: `refresh`.
 
 use super::{Decision, LookAhead, Occasion, PathScheduler, Settled};
+use crate::asks::Asks;
 use crate::lanes::Lanes;
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
 use crate::view::{AssocView, PathView, QueueView};
@@ -70,6 +71,9 @@ impl HandlingTime {
 }
 
 impl PathScheduler for HandlingTime {
+    fn asks(&self) -> Asks {
+        Asks::LOOK_AHEAD.and(Asks::OUTCOMES).and(Asks::BOUND).and(Asks::ESTIMATES)
+    }
     fn look_ahead(&self, _cx: &AssocView<'_>) -> LookAhead {
         LookAhead { bytes: self.lanes.total().saturating_add(self.left), when_drained: false }
     }

@@ -16,6 +16,7 @@
 //! Parameters: `refresh`; `cap`.
 
 use super::{Decision, LookAhead, Occasion, PathScheduler, Settled};
+use crate::asks::Asks;
 use crate::lanes::Lanes;
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
 use crate::view::{AssocView, PathView, QueueView};
@@ -159,6 +160,9 @@ impl ResidualCapacity {
 }
 
 impl PathScheduler for ResidualCapacity {
+    fn asks(&self) -> Asks {
+        Asks::LOOK_AHEAD.and(Asks::OUTCOMES).and(Asks::BOUND).and(Asks::ESTIMATES)
+    }
     fn look_ahead(&self, _cx: &AssocView<'_>) -> LookAhead {
         let budgets = self.budgets.iter().fold(self.lanes.total(), |sum, b| sum.saturating_add(*b));
         LookAhead { bytes: budgets, when_drained: false }

@@ -3,17 +3,35 @@
 use super::Hook;
 
 /// A named profile.
+#[derive(Debug, PartialEq)]
 pub(super) struct Preset {
     pub name: &'static str,
     pub summary: &'static str,
     pub choices: &'static [(Hook, &'static str)],
+    /// Made here, for networks that come and go; all others are of standards, papers and other implementations.
+    pub ours: bool,
+    /// It finds out by itself how large a packet each path carries (RFC 8899).
+    pub finds_packet_size: bool,
+    /// Its sender says in the handshake when what it sends is a film, each class on a stream of its own.
+    pub announces_film: bool,
+    /// Limits and settings of the association that belong to it, by name; `AssocConfig::set` of the engine knows them.
+    /// Later values replace earlier ones.
+    pub settings: &'static [&'static [(&'static str, u64)]],
 }
 
-/// Profiles of ours, made for networks that come and go; all others are of standards, papers and old implementations.
-pub(super) const OURS: &[&str] = &["cmt", "cmt-fair", "thin", "media", "low-latency", "live", "live-parity"];
+/// What a profile of a standard, a paper or another implementation does not mention.
+const THEIRS: Preset = Preset {
+    name: "",
+    summary: "",
+    choices: &[],
+    ours: false,
+    finds_packet_size: false,
+    announces_film: false,
+    settings: &[],
+};
 
-/// Profiles that find out by themselves how large a packet each path carries (RFC 8899).
-pub(super) const FIND_PACKET_SIZE: &[&str] = &["live", "live-parity"];
+/// What one of ours does not mention.
+const OURS: Preset = Preset { ours: true, ..THEIRS };
 
 /// Bytes of a DATA chunk's header, which ns-2 counts in every window. Its windows count chunks with their headers, ours
 /// count payload; all its chunks have one size, 1500 bytes less 20 for IP and 12 for SCTP, so that scaling by it makes
@@ -43,17 +61,6 @@ const NS2: [(&str, u64); 13] = [
     ("first_data_waits", 0),
 ];
 
-/// Limits and settings of the association that belong to a profile, by name; `AssocConfig::set` of the engine knows them.
-pub(super) const SETTINGS: &[(&str, &[(&str, u64)])] = &[
-    ("lksctp", &[("rto_initial", 3_000), ("handshake_untimed", 1)]),
-    ("linux", &[("rto_initial", 3_000), ("handshake_untimed", 1)]),
-    ("freebsd", &[("rto_initial", 3_000)]),
-    ("freebsd-efr", &[("rto_initial", 3_000)]),
-    ("ns2-era", &NS2),
-    ("ns2-era-cmt", &NS2),
-    ("ns2-era-cmt", &[("first_data_waits", 1)]),
-];
-
 /// What `live` and `live-parity` share, with what differs.
 macro_rules! live {
     ($($more:expr),*) => {
@@ -78,16 +85,18 @@ macro_rules! live {
 
 /// All profiles.
 pub(super) const PRESETS: &[Preset] = &[
-    Preset { name: "sctp", summary: "RFC 9260: one primary path, the others in reserve.", choices: &[] },
+    Preset { name: "sctp", summary: "RFC 9260: one primary path, the others in reserve.", choices: &[], ..THEIRS },
     Preset {
         name: "cmt",
         summary: "Concurrent multipath transfer: round robin, split fast retransmit, CUC, RTX-CWND, path truth; Westwood+, which takes more than flows that halve.",
         choices: CMT,
+        ..OURS
     },
     Preset {
         name: "cmt-fair",
         summary: "CMT that is one flow at a bottleneck, however many of its paths meet there, and does not slow down for what the radio loses.",
         choices: CMT_FAIR,
+        ..OURS
     },
     Preset {
         name: "cmt-rtx-csi",
@@ -99,6 +108,7 @@ pub(super) const PRESETS: &[Preset] = &[
             (Hook::AckCredit, "cuc"),
             (Hook::PathState, "path_truth:takeover=0"),
         ],
+        ..THEIRS
     },
     Preset {
         name: "ns2-era",
@@ -112,6 +122,8 @@ pub(super) const PRESETS: &[Preset] = &[
             (Hook::Timer, "rfc9260:rto_initial=3000,by_tsn=1,one_timed=1"),
             (Hook::Acknowledge, "rfc9260:hurry_fill=0"),
         ],
+        settings: &[&NS2],
+        ..THEIRS
     },
     Preset {
         name: "ns2-era-cmt",
@@ -127,26 +139,36 @@ pub(super) const PRESETS: &[Preset] = &[
             (Hook::Timer, "rfc9260:rto_initial=3000,by_tsn=1,one_timed=1"),
             (Hook::Acknowledge, "delayed_ack_cmt"),
         ],
+        settings: &[&NS2, &[("first_data_waits", 1)]],
+        ..THEIRS
     },
     Preset {
         name: "lksctp",
         summary: "Linux's SCTP of the 2.6 kernels, as Petlund et al. 2009 measured it; one path.",
         choices: &[(Hook::RetransmissionOrder, "bundle_outstanding"), (Hook::Timer, "rfc9260:rto_initial=3000")],
+        settings: &[&[("rto_initial", 3_000), ("handshake_untimed", 1)]],
+        ..THEIRS
     },
     Preset {
         name: "linux",
         summary: "Linux's SCTP of the 6.1 kernels, as measured beside one; one path.",
         choices: &[(Hook::Timer, "rfc9260:rto_initial=3000,runs_on=1,one_timed=1")],
+        settings: &[&[("rto_initial", 3_000), ("handshake_untimed", 1)]],
+        ..THEIRS
     },
     Preset {
         name: "freebsd",
         summary: "FreeBSD's SCTP beside it: no bundling of what is outstanding; one path.",
         choices: &[(Hook::Timer, "rfc9260:rto_initial=3000")],
+        settings: &[&[("rto_initial", 3_000)]],
+        ..THEIRS
     },
     Preset {
         name: "freebsd-efr",
         summary: "FreeBSD's SCTP with its early fast retransmit; one path.",
         choices: &[(Hook::LossTimer, "early_fast_retransmit:initial=750"), (Hook::Timer, "rfc9260:rto_initial=3000")],
+        settings: &[&[("rto_initial", 3_000)]],
+        ..THEIRS
     },
     Preset {
         name: "thin",
@@ -158,6 +180,7 @@ pub(super) const PRESETS: &[Preset] = &[
             (Hook::Timer, "thin:margin=50,ask=1,learn=1"),
             (Hook::PathState, "path_truth:few=4"),
         ],
+        ..OURS
     },
     Preset {
         name: "confluent",
@@ -169,16 +192,19 @@ pub(super) const PRESETS: &[Preset] = &[
             (Hook::AckCredit, "cuc"),
             (Hook::PathState, "path_truth"),
         ],
+        ..THEIRS
     },
     Preset {
         name: "cmt-cl",
         summary: "CMT with path evaluation across layers, Xu et al. 2014, without its friendliness window.",
         choices: CMT_CL,
+        ..THEIRS
     },
     Preset {
         name: "cmt-cl-fd",
         summary: "CMT with path evaluation across layers and the friendliness window of Xu et al. 2014.",
         choices: CMT_CL_FD,
+        ..THEIRS
     },
     Preset {
         name: "cmt-qa",
@@ -193,6 +219,7 @@ pub(super) const PRESETS: &[Preset] = &[
             (Hook::PathState, "path_truth:takeover=0"),
             (Hook::PathQuality, "handling_rate"),
         ],
+        ..THEIRS
     },
     Preset {
         name: "media",
@@ -206,6 +233,8 @@ pub(super) const PRESETS: &[Preset] = &[
             (Hook::Abandon, "arrival"),
             (Hook::PathState, "path_truth"),
         ],
+        announces_film: true,
+        ..OURS
     },
     Preset {
         name: "low-latency",
@@ -225,16 +254,21 @@ pub(super) const PRESETS: &[Preset] = &[
             (Hook::PathState, "path_truth:ack_delay=0,few=4"),
             (Hook::Redundancy, "preventive_copy"),
         ],
+        ..OURS
     },
     Preset {
         name: "live",
         summary: "Live video over several paths: every chunk in time, no data on silent paths, losses repaired at once.",
         choices: live![(Hook::Redundancy, "deadline_copy")],
+        finds_packet_size: true,
+        ..OURS
     },
     Preset {
         name: "live-parity",
         summary: "As live, with parity beside its copies for losses that cannot be sent again in time; of both ends.",
         choices: live![(Hook::Redundancy, "erasure:copies=1"), (Hook::Repair, "erasure:on_demand=1")],
+        finds_packet_size: true,
+        ..OURS
     },
 ];
 

@@ -1,6 +1,6 @@
 //! A named set of policies with their parameters, and the set of policies built from it.
 
-use super::presets::{FIND_PACKET_SIZE, OURS, PRESETS, SETTINGS};
+use super::presets::{PRESETS, Preset};
 use super::{Hook, ParamInfo, Params, Policy, PolicyError, PolicyInfo, PolicySet, Value, rules};
 use crate::asks::Asks;
 use std::sync::Arc;
@@ -22,7 +22,8 @@ pub(crate) type Values = Arc<[(&'static str, Value)]>;
 /// A choice for every hook.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Profile {
-    name: &'static str,
+    /// What it started from.
+    preset: &'static Preset,
     /// Shared by all associations that are configured alike.
     choices: Arc<Vec<Choice>>,
 }
@@ -37,7 +38,7 @@ impl Profile {
             .ok_or_else(|| PolicyError::UnknownProfile { name: name.to_owned(), known: Profile::names() })?;
         let base =
             Hook::ALL.iter().map(|&hook| Choice::parse(hook, hook.default_policy())).collect::<Result<_, _>>()?;
-        let mut profile = Profile { name: preset.name, choices: Arc::new(base) };
+        let mut profile = Profile { preset, choices: Arc::new(base) };
         for (hook, spec) in preset.choices {
             profile.set(*hook, spec)?;
         }
@@ -53,26 +54,36 @@ impl Profile {
     }
     /// The profile it started from.
     pub fn name(&self) -> &'static str {
-        self.name
+        self.preset.name
     }
-    /// Is it one of ours, rather than that of a standard, a paper or an old implementation?
+    /// Is it one of ours, rather than that of a standard, a paper or another implementation?
     pub fn is_ours(&self) -> bool {
-        OURS.contains(&self.name)
+        self.preset.ours
     }
     /// Limits and settings of the association that come with it, by name; a later value of one name replaces an earlier.
     pub fn settings(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
-        let name = self.name;
-        SETTINGS.iter().filter(move |(of, _)| *of == name).flat_map(|(_, settings)| settings.iter().copied())
+        self.preset.settings.iter().flat_map(|settings| settings.iter().copied())
     }
     /// Does the profile find out by itself how large a packet each path carries (RFC 8899)?
     pub fn finds_packet_size(&self) -> bool {
-        FIND_PACKET_SIZE.contains(&self.name)
+        self.preset.finds_packet_size
+    }
+    /// Does its sender say in the handshake when what it sends is a film, each class on a stream of its own?
+    pub fn announces_film(&self) -> bool {
+        self.preset.announces_film
     }
     /// Chooses `spec`, such as `thin` or `thin:rto_min=200,linear=0`, for `hook`. Nothing changes on an error.
     pub fn set(&mut self, hook: Hook, spec: &str) -> Result<(), PolicyError> {
         let choice = Choice::parse(hook, spec)?;
         Arc::make_mut(&mut self.choices)[hook.index()] = choice;
         Ok(())
+    }
+    /// Gives a parameter of the policy chosen for `hook` a value. Nothing changes on an error, which it also is where the
+    /// parameter has another value than its default already.
+    pub fn add(&mut self, hook: Hook, param: &str, value: impl core::fmt::Display) -> Result<(), PolicyError> {
+        let spec = self.spec(hook);
+        let separator = if spec.contains(':') { ',' } else { ':' };
+        self.set(hook, &format!("{spec}{separator}{param}={value}"))
     }
     /// The name of the policy chosen for `hook`.
     pub fn get(&self, hook: Hook) -> &'static str {
@@ -118,6 +129,10 @@ impl Profile {
     /// What its policies want to be asked, together: [`PolicySet::asks`] of every set that is built from it.
     pub fn asks(&self) -> Asks {
         self.choices.iter().fold(Asks::NOTHING, |all, c| all.and(c.asks))
+    }
+    /// What the policy chosen for `hook` wants to be asked.
+    pub(super) fn asks_of(&self, hook: Hook) -> Asks {
+        self.choices[hook.index()].asks
     }
 
     pub(super) fn entry<T: ?Sized>(

@@ -37,17 +37,10 @@ impl Case<'_> {
     fn permutes(&self) -> bool {
         self.set.path_scheduler.permutes()
     }
-    /// The policy of `hook` lives on what an estimator publishes, and there is none.
-    fn lacks_estimates(&self, hook: Hook) -> bool {
-        let needs = match hook {
-            Hook::PathScheduler => &["residual_capacity", "handling_time"][..],
-            Hook::LossCause | Hook::Window => &["residual_capacity"],
-            Hook::Retransmission => &["rtx_handling_rate"],
-            _ => &[],
-        };
-        let falling =
-            hook == Hook::LossCause && self.profile.value(hook, "falling").is_some_and(|v| v != Value::Number(1.0));
-        (needs.contains(&self.profile.get(hook)) || falling) && !self.set.path_quality.asks().any(Asks::QUALITY)
+    /// The hook whose policy lives on what an estimator publishes, where there is none.
+    fn lacks_estimates(&self) -> Option<Hook> {
+        let missing = !self.set.path_quality.asks().any(Asks::QUALITY);
+        Hook::ALL.into_iter().find(|h| missing && self.profile.asks_of(*h).any(Asks::ESTIMATES))
     }
 }
 
@@ -95,34 +88,16 @@ const RULES: &[Rule] = &[
         broken: |c| c.is(Hook::PathScheduler, "delay_compensation") && c.inner_is("redundant"),
         reason: "a copy on every path has no single path whose delay could be compensated",
     },
-    Rule {
-        hooks: (Hook::PathScheduler, Hook::PathQuality),
-        broken: |c| c.lacks_estimates(Hook::PathScheduler),
-        reason: NEEDS_ESTIMATES,
-    },
-    Rule {
-        hooks: (Hook::LossCause, Hook::PathQuality),
-        broken: |c| c.lacks_estimates(Hook::LossCause),
-        reason: NEEDS_ESTIMATES,
-    },
-    Rule {
-        hooks: (Hook::Window, Hook::PathQuality),
-        broken: |c| c.lacks_estimates(Hook::Window),
-        reason: NEEDS_ESTIMATES,
-    },
-    Rule {
-        hooks: (Hook::Retransmission, Hook::PathQuality),
-        broken: |c| c.lacks_estimates(Hook::Retransmission),
-        reason: NEEDS_ESTIMATES,
-    },
 ];
 
 /// Refuses a profile that breaks a rule on `paths` paths.
 pub(super) fn check(profile: &Profile, set: &PolicySet, paths: usize) -> Result<(), PolicyError> {
     let case = Case { profile, set, paths };
     let named = |h: Hook| format!("{} {}", h.name(), profile.spec(h));
-    match RULES.iter().find(|r| (r.broken)(&case)) {
-        None => Ok(()),
-        Some(r) => Err(PolicyError::Refused { first: named(r.hooks.0), second: named(r.hooks.1), reason: r.reason }),
+    let refused =
+        |(first, second), reason| Err(PolicyError::Refused { first: named(first), second: named(second), reason });
+    if let Some(r) = RULES.iter().find(|r| (r.broken)(&case)) {
+        return refused(r.hooks, r.reason);
     }
+    case.lacks_estimates().map_or(Ok(()), |hook| refused((hook, Hook::PathQuality), NEEDS_ESTIMATES))
 }

@@ -86,6 +86,32 @@ fn policies_want_to_be_asked_what_they_answer() {
     }
 }
 
+/// What a policy reads of an estimator of path quality it wants to be asked, so that it is refused without one. Left are
+/// policies that read it for some parameters alone, or go without it as their headers say.
+#[test]
+fn who_reads_estimates_needs_an_estimator() {
+    let board = fs::read_to_string(sources().join("view/signals.rs")).unwrap();
+    let estimates: Vec<&str> = board
+        .split("/// Writer: ")
+        .filter_map(|f| f.strip_prefix("path_quality")?.split_once("pub ")?.1.split_once(':'))
+        .map(|(name, _)| name)
+        // That one the engine carries out.
+        .filter(|name| *name != "sidelined")
+        .collect();
+    assert!(estimates.len() >= 4, "{estimates:?}");
+    let mut go_without = Vec::new();
+    for (info, _, asks) in trials().filter(|(info, ..)| info.hook != Hook::PathQuality) {
+        let text = fs::read_to_string(sources().join(info.hook.name()).join(format!("{}.rs", info.name))).unwrap();
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        let reads = estimates.iter().any(|e| code.contains(&format!("signals.{e}")));
+        assert!(!asks.any(Asks::ESTIMATES) || reads, "{}", info.name);
+        if reads && !asks.any(Asks::ESTIMATES) {
+            go_without.push((info.name, text.contains("without an estimator") || text.contains("needs an estimator")));
+        }
+    }
+    assert_eq!(go_without, [("delay_guard", true), ("friendliness_window", true)]);
+}
+
 /// What a policy with no costly question says is never heard, so it must be what silence means.
 #[test]
 fn what_is_never_asked_is_what_would_have_been_answered() {
@@ -162,6 +188,35 @@ fn specs_go_in_and_come_out() {
     p.set(Hook::PathScheduler, "weighted-round-robin").unwrap();
     assert_eq!(p.get(Hook::PathScheduler), "weighted_round_robin");
     assert_eq!("path-scheduler".parse::<Hook>(), Ok(Hook::PathScheduler));
+}
+
+#[test]
+fn a_parameter_is_added_to_a_choice() {
+    let mut p = Profile::named("sctp").unwrap();
+    p.add(Hook::Timer, "rto_max", 9_000).unwrap();
+    p.add(Hook::Timer, "rto_min", 150).unwrap();
+    assert_eq!(p.spec(Hook::Timer), "rfc9260:rto_min=150,rto_max=9000");
+    let before = p.clone();
+    for (param, value) in [("rto_min", 200), ("rto_mid", 200), ("rto_initial", 0)] {
+        assert!(p.add(Hook::Timer, param, value).is_err(), "{param}");
+    }
+    assert_eq!(p, before, "what was chosen stays");
+}
+
+#[test]
+fn profiles_say_what_they_are() {
+    let named = |is: fn(&Profile) -> bool| {
+        Profile::names().into_iter().filter(|n| is(&Profile::named(n).unwrap())).collect::<Vec<_>>()
+    };
+    assert_eq!(named(Profile::is_ours), ["cmt", "cmt-fair", "thin", "media", "low-latency", "live", "live-parity"]);
+    assert_eq!(named(Profile::finds_packet_size), ["live", "live-parity"]);
+    assert_eq!(named(Profile::announces_film), ["media"]);
+    let of = |name| Profile::named(name).unwrap().settings().collect::<Vec<_>>();
+    assert_eq!(of("linux"), [("rto_initial", 3_000), ("handshake_untimed", 1)]);
+    let (plain, cmt) = (of("ns2-era"), of("ns2-era-cmt"));
+    assert_eq!(cmt[..plain.len()], plain[..]);
+    assert_eq!(cmt[plain.len()..], [("first_data_waits", 1)]);
+    assert!(of("live").is_empty());
 }
 
 #[test]
@@ -242,7 +297,9 @@ fn nonsense_is_refused_with_a_reason() {
             assert!(with("cmt", &[choice, (Hook::PathQuality, estimator)]).check(2).is_ok());
         }
     }
-    assert!(with("cmt", &[(Hook::LossCause, "delay_guard")]).check(2).is_ok());
+    for alone in [(Hook::LossCause, "delay_guard"), (Hook::Coupling, "friendliness_window:reward=paced")] {
+        assert!(with("cmt", &[alone]).check(2).is_ok());
+    }
 }
 
 #[test]
@@ -252,12 +309,7 @@ fn equal_seeds_build_equal_policies() {
         let s = crate::testing::Scene::new(4, 1);
         let candidates = anabranch_base::PathSet::first(4);
         let mut ask = || {
-            let r = crate::retransmission::Retransmit {
-                chunk: &s.chunks[0],
-                candidates,
-                may_exceed_cwnd_once: false,
-                passes: anabranch_base::PathSet::EMPTY,
-            };
+            let r = crate::retransmission::Retransmit::of(&s.chunks[0], candidates);
             set.retransmission.target(&s.cx(), &r)
         };
         (0..20).map(|_| ask()).collect::<Vec<_>>()

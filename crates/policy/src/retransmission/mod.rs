@@ -37,6 +37,29 @@ pub struct Retransmit<'a> {
     pub passes: PathSet,
 }
 
+impl<'a> Retransmit<'a> {
+    /// `chunk`, which may leave on a path of `candidates` that has room, as a starting point for tests.
+    ///
+    /// ```
+    /// use anabranch_base::{Instant, PathId, PathSet, Tsn};
+    /// use anabranch_policy::Profile;
+    /// use anabranch_policy::retransmission::{Retransmit, Target};
+    /// use anabranch_policy::view::{AssocView, CopyView, PathView};
+    ///
+    /// let mut paths = [0, 1].map(|i| PathView::idle(PathId(i)));
+    /// paths[1].cwnd = 2 * paths[0].cwnd;
+    /// let lost = CopyView::sent(Tsn(7), PathId(0), 1, Instant::ZERO).chunk;
+    /// let mut policies = Profile::named("cmt")?.build(1)?;
+    /// let asked = Retransmit::of(&lost, PathSet::first(2));
+    /// let target = policies.retransmission.target(&AssocView::of(Instant::ZERO, &paths), &asked);
+    /// assert_eq!(target, Target::On(PathId(1)), "RTX-CWND");
+    /// # Ok::<(), anabranch_policy::PolicyError>(())
+    /// ```
+    pub const fn of(chunk: &'a ChunkView, candidates: PathSet) -> Self {
+        Retransmit { chunk, candidates, may_exceed_cwnd_once: false, passes: PathSet::EMPTY }
+    }
+}
+
 /// Chooses the destination of retransmissions.
 pub trait RetransmissionPolicy: Send {
     every_policy!();

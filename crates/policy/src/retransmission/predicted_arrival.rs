@@ -82,10 +82,7 @@ mod tests {
 
     fn ask(s: &Scene, candidates: PathSet) -> Target {
         let mut p = built(&POLICY, "", 0);
-        p.target(
-            &s.cx(),
-            &Retransmit { chunk: &s.chunks[0], candidates, may_exceed_cwnd_once: false, passes: PathSet::EMPTY },
-        )
+        p.target(&s.cx(), &Retransmit::of(&s.chunks[0], candidates))
     }
     fn scene() -> Scene {
         let mut s = Scene::new(2, 1);

@@ -59,15 +59,7 @@ mod tests {
 
     fn ask(s: &Scene) -> Target {
         let candidates = s.cx().active().map(|p| p.id).collect();
-        built(&POLICY, "", 0).target(
-            &s.cx(),
-            &Retransmit {
-                chunk: &s.chunks[0],
-                candidates,
-                may_exceed_cwnd_once: false,
-                passes: anabranch_base::PathSet::EMPTY,
-            },
-        )
+        built(&POLICY, "", 0).target(&s.cx(), &Retransmit::of(&s.chunks[0], candidates))
     }
     fn lost_on(path: u8, timed_out: bool) -> Scene {
         let mut s = Scene::new(3, 1);
@@ -85,12 +77,7 @@ mod tests {
     #[test]
     fn reports_may_move_too() {
         let s = lost_on(1, false);
-        let r = Retransmit {
-            chunk: &s.chunks[0],
-            candidates: s.cx().active().map(|p| p.id).collect(),
-            may_exceed_cwnd_once: false,
-            passes: anabranch_base::PathSet::EMPTY,
-        };
+        let r = Retransmit::of(&s.chunks[0], s.cx().active().map(|p| p.id).collect());
         assert_eq!(built(&POLICY, "reports_move=1", 0).target(&s.cx(), &r), Target::On(PathId(2)));
     }
 

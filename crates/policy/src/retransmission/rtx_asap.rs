@@ -1,7 +1,7 @@
 //! Any active path with room, at random.
 //!
 //! Source: Iyengar, Amer, Stewart 2006, RTX-ASAP. The draw is uniform; the reference simulator's successive coin flips
-//! are not. Where a repair may ignore the window of the path that lost it, and of no other (`pass_on_lossy_path`,
+//! are not. Where a repair may ignore the window of the path that lost it, and of no other (`Retransmit::passes`,
 //! ns-2.35's rule), that path is drawn from too until it did so, full or not. No parameters.
 
 use super::{RetransmissionPolicy, Retransmit, Target, dormant, draw};
@@ -56,12 +56,7 @@ mod tests {
         let mut p = built(&POLICY, "", 1);
         let mut seen = [0; 4];
         for _ in 0..3_000 {
-            let r = Retransmit {
-                chunk: &s.chunks[0],
-                candidates: PathSet::first(4),
-                may_exceed_cwnd_once: false,
-                passes: PathSet::EMPTY,
-            };
+            let r = Retransmit::of(&s.chunks[0], PathSet::first(4));
             if let Target::On(PathId(i)) = p.target(&s.cx(), &r) {
                 seen[usize::from(i)] += 1;
             }

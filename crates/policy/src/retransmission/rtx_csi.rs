@@ -151,10 +151,7 @@ mod tests {
     }
     fn ask(s: &Scene, global: bool, seed: u64) -> Target {
         let candidates = s.cx().active().map(|p| p.id).collect();
-        policy(global, seed).target(
-            &s.cx(),
-            &Retransmit { chunk: &s.chunks[0], candidates, may_exceed_cwnd_once: false, passes: PathSet::EMPTY },
-        )
+        policy(global, seed).target(&s.cx(), &Retransmit::of(&s.chunks[0], candidates))
     }
     fn picks(s: &Scene, global: bool) -> Vec<u8> {
         let mut all: Vec<u8> = (0..60)
@@ -189,15 +186,7 @@ mod tests {
         let mut ask = |s: &Scene, candidates: PathSet| {
             let before = counts(&*p);
             for _ in 0..3 {
-                p.target(
-                    &s.cx(),
-                    &Retransmit {
-                        chunk: &s.chunks[0],
-                        candidates,
-                        may_exceed_cwnd_once: false,
-                        passes: PathSet::EMPTY,
-                    },
-                );
+                p.target(&s.cx(), &Retransmit::of(&s.chunks[0], candidates));
                 assert_eq!(counts(&*p), before, "the path is full");
             }
             p.settle();
@@ -259,12 +248,7 @@ mod tests {
         let mut s = scene([(1, 1), (1, 1), (1, 1)]);
         s.paths.iter_mut().for_each(|p| p.state = PathState::PotentiallyFailed);
         let mut p = policy(false, 1);
-        let r = Retransmit {
-            chunk: &s.chunks[0],
-            candidates: PathSet::only(PathId(1)),
-            may_exceed_cwnd_once: false,
-            passes: PathSet::EMPTY,
-        };
+        let r = Retransmit::of(&s.chunks[0], PathSet::only(PathId(1)));
         assert_eq!(p.target(&s.cx(), &r), Target::On(PathId(1)));
         p.settle();
         assert_eq!(counts(&*p), [0, 0, 0, 0, 0, 0, 1]);

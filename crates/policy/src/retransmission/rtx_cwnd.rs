@@ -52,10 +52,7 @@ mod tests {
     }
     fn ask(s: &Scene, candidates: PathSet, seed: u64) -> Target {
         let mut p = built(&POLICY, "", seed);
-        p.target(
-            &s.cx(),
-            &Retransmit { chunk: &s.chunks[0], candidates, may_exceed_cwnd_once: false, passes: PathSet::EMPTY },
-        )
+        p.target(&s.cx(), &Retransmit::of(&s.chunks[0], candidates))
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! [`crate::path_quality`]. Ties are drawn. When no path has room it waits for the best of all. No parameters.
 
 use super::{RetransmissionPolicy, Retransmit, Target, best, dormant, draw};
+use crate::asks::Asks;
 use crate::registry::{Hook, Params, Policy, PolicyInfo};
 use crate::view::AssocView;
 use anabranch_base::{PathSet, RandomStream};
@@ -31,6 +32,9 @@ impl RtxHandlingRate {
 }
 
 impl RetransmissionPolicy for RtxHandlingRate {
+    fn asks(&self) -> Asks {
+        Asks::ESTIMATES
+    }
     fn target(&mut self, cx: &AssocView<'_>, r: &Retransmit<'_>) -> Target {
         let room: PathSet = r.candidates.iter().filter(|id| cx.path(*id).is_some_and(|p| p.has_room())).collect();
         let among = if room.is_empty() { r.candidates } else { room };
@@ -46,7 +50,7 @@ mod tests {
     use anabranch_base::{PathId, Rate};
 
     fn ask(s: &Scene, candidates: PathSet) -> Target {
-        let r = Retransmit { chunk: &s.chunks[0], candidates, may_exceed_cwnd_once: false, passes: PathSet::EMPTY };
+        let r = Retransmit::of(&s.chunks[0], candidates);
         built(&POLICY, "", 1).target(&s.cx(), &r)
     }
 

@@ -70,10 +70,7 @@ mod tests {
     }
     fn asked(s: &Scene, candidates: PathSet, seed: u64, oracle: bool) -> Target {
         let mut p = built(&POLICY, if oracle { "oracle=1" } else { "" }, seed);
-        p.target(
-            &s.cx(),
-            &Retransmit { chunk: &s.chunks[0], candidates, may_exceed_cwnd_once: false, passes: PathSet::EMPTY },
-        )
+        p.target(&s.cx(), &Retransmit::of(&s.chunks[0], candidates))
     }
 
     #[test]

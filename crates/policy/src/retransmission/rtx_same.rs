@@ -41,10 +41,7 @@ mod tests {
         s.chunks[0].last_path = Some(PathId(1));
         let ask = |candidates: &[u8]| {
             let candidates: PathSet = candidates.iter().map(|&i| PathId(i)).collect();
-            built(&POLICY, "", 0).target(
-                &s.cx(),
-                &Retransmit { chunk: &s.chunks[0], candidates, may_exceed_cwnd_once: false, passes: PathSet::EMPTY },
-            )
+            built(&POLICY, "", 0).target(&s.cx(), &Retransmit::of(&s.chunks[0], candidates))
         };
         assert_eq!(ask(&[0, 1, 2]), Target::On(PathId(1)));
         assert_eq!(ask(&[0, 2]), Target::On(PathId(2)));

@@ -23,7 +23,7 @@ pub(super) const POLICY: Policy<dyn StreamScheduler> = Policy {
 struct EarliestDeadline;
 
 impl StreamScheduler for EarliestDeadline {
-    fn place(&mut self, first: &StreamView, _others: Option<Place>) -> Place {
+    fn place(&mut self, first: &StreamView, _least: Option<Place>) -> Place {
         let deadline = first.head_deadline.unwrap_or(Instant::FAR).as_nanos();
         Place(u128::from(deadline) << 8 | u128::from(first.class), first.head_order)
     }

@@ -29,8 +29,8 @@ struct FairCapacity {
 }
 
 impl StreamScheduler for FairCapacity {
-    fn place(&mut self, first: &StreamView, others: Option<Place>) -> Place {
-        let sent = *self.sent.entry(first.id).or_insert_with(|| others.map_or(0, |least| least.0));
+    fn place(&mut self, first: &StreamView, least: Option<Place>) -> Place {
+        let sent = *self.sent.entry(first.id).or_insert_with(|| least.map_or(0, |place| place.0));
         Place(sent, first.head_order)
     }
     fn taken(&mut self, stream: StreamId, len: u64) {

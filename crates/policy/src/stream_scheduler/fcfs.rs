@@ -21,7 +21,7 @@ pub(super) const POLICY: Policy<dyn StreamScheduler> = Policy {
 struct Fcfs;
 
 impl StreamScheduler for Fcfs {
-    fn place(&mut self, first: &StreamView, _others: Option<Place>) -> Place {
+    fn place(&mut self, first: &StreamView, _least: Option<Place>) -> Place {
         Place(0, first.head_order)
     }
 }

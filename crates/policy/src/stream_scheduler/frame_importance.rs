@@ -23,7 +23,7 @@ pub(super) const POLICY: Policy<dyn StreamScheduler> = Policy {
 struct FrameImportance;
 
 impl StreamScheduler for FrameImportance {
-    fn place(&mut self, first: &StreamView, _others: Option<Place>) -> Place {
+    fn place(&mut self, first: &StreamView, _least: Option<Place>) -> Place {
         Place(first.class.into(), first.head_order)
     }
 }

@@ -16,8 +16,9 @@ pub struct Place(pub u128, pub u64);
 /// of it is left: what a message costs does not depend on how many streams wait.
 pub trait StreamScheduler: Send {
     every_policy!();
-    /// The place of the stream with this first message; `others` is the least of those that wait too, none without.
-    fn place(&mut self, first: &StreamView, others: Option<Place>) -> Place;
+    /// The place of the stream with this first message; `least` is the least place of the other streams that wait, none
+    /// where no other does.
+    fn place(&mut self, first: &StreamView, least: Option<Place>) -> Place;
     /// Is the stream that was taken from last taken from again, whatever its place? Asked only with
     /// [`Asks::PACKETS`](crate::Asks::PACKETS).
     fn goes_on(&self, _first: &StreamView) -> bool {

@@ -26,7 +26,7 @@ struct Priority {
 }
 
 impl StreamScheduler for Priority {
-    fn place(&mut self, first: &StreamView, _others: Option<Place>) -> Place {
+    fn place(&mut self, first: &StreamView, _least: Option<Place>) -> Place {
         let without = if self.first { 0 } else { first.id.0 };
         Place(first.value.unwrap_or(without).into(), first.head_order)
     }

@@ -45,7 +45,7 @@ impl Turn {
 }
 
 impl StreamScheduler for RoundRobin {
-    fn place(&mut self, first: &StreamView, _others: Option<Place>) -> Place {
+    fn place(&mut self, first: &StreamView, _least: Option<Place>) -> Place {
         self.turn.place(first.id)
     }
     fn taken(&mut self, stream: StreamId, _len: u64) {

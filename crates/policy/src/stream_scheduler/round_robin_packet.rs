@@ -39,7 +39,7 @@ impl StreamScheduler for RoundRobinPacket {
     fn goes_on(&self, first: &StreamView) -> bool {
         self.room.is_some_and(|r| first.head_len <= r)
     }
-    fn place(&mut self, first: &StreamView, _others: Option<Place>) -> Place {
+    fn place(&mut self, first: &StreamView, _least: Option<Place>) -> Place {
         self.turn.place(first.id)
     }
     fn taken(&mut self, stream: StreamId, _len: u64) {

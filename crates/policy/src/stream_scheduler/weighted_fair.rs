@@ -47,9 +47,9 @@ impl WeightedFair {
 }
 
 impl StreamScheduler for WeightedFair {
-    fn place(&mut self, first: &StreamView, others: Option<Place>) -> Place {
+    fn place(&mut self, first: &StreamView, least: Option<Place>) -> Place {
         let weight = self.weight(first);
-        let known = self.sent.entry(first.id).or_insert_with(|| (others.map_or(0, |least| least.0), weight));
+        let known = self.sent.entry(first.id).or_insert_with(|| (least.map_or(0, |place| place.0), weight));
         known.1 = weight;
         Place(known.0, first.head_order)
     }

@@ -49,6 +49,15 @@ impl ChunkView {
         self.max_retransmissions.is_some_and(|most| self.transmissions > most)
     }
     /// A chunk that waits for its first transmission, as a starting point for tests.
+    ///
+    /// ```
+    /// use anabranch_base::{Instant, Tsn};
+    /// use anabranch_policy::view::{ChunkView, QueueView};
+    ///
+    /// let key = ChunkView { class: 0, deadline: Some(Instant::from_millis(300)), ..ChunkView::waiting(Tsn(41)) };
+    /// let chunks = [ChunkView::waiting(Tsn(40)), key];
+    /// assert_eq!(QueueView::of(&chunks).most_important().map(|(index, _)| index), Some(1));
+    /// ```
     pub fn waiting(tsn: Tsn) -> Self {
         ChunkView {
             tsn,

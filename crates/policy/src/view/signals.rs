@@ -21,7 +21,7 @@ pub struct Signals {
     /// Writer: path_quality. Rate the path has handled (Xu et al. 2014 eq. 6); zero when unknown.
     pub handling_rate: Rate,
     /// Writer: path_quality. `handling_rate` of the interval before; zero when unknown.
-    pub former_rate: Rate,
+    pub previous_rate: Rate,
     /// Writer: path_quality. Frames of the newest interval that the link layer had to repeat, or lost.
     pub frame_errors: u64,
     /// Writer: path_quality. Takes no part in sending while another path does: the engine keeps it from schedulers,

@@ -36,6 +36,27 @@ pub struct AckOnPath {
     pub app_limited: bool,
 }
 
+impl AckOnPath {
+    /// `bytes` of one packet on a path whose window was full, all of them credited, as a starting point for tests.
+    ///
+    /// ```
+    /// use anabranch_base::{Duration, Instant, PathId};
+    /// use anabranch_policy::Profile;
+    /// use anabranch_policy::view::{AssocView, PathView};
+    /// use anabranch_policy::window::AckOnPath;
+    ///
+    /// let paths = [PathView::idle(PathId(0))];
+    /// let mut window = (Profile::named("sctp")?.build(1)?.window)();
+    /// let ack = AckOnPath { rtt: Some(Duration::from_millis(40)), ..AckOnPath::of(1_000) };
+    /// let change = window.on_ack(&AssocView::of(Instant::ZERO, &paths), PathId(0), &ack);
+    /// assert_eq!(change.grow, 1_000, "slow start");
+    /// # Ok::<(), anabranch_policy::PolicyError>(())
+    /// ```
+    pub const fn of(bytes: u64) -> Self {
+        AckOnPath { bytes, acked: bytes, packets: 1, fully_used: true, newest_seq: None, rtt: None, app_limited: false }
+    }
+}
+
 /// A proposed change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WindowChange {

@@ -14,6 +14,7 @@
 use super::{
     AckOnPath, Reaction, Window, WindowChange, WindowState, after, half, reaction, standard_growth, unchanged,
 };
+use crate::asks::Asks;
 use crate::loss_cause::{Cause, LossEvent, LossKind};
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
 use crate::view::{AssocView, PathView};
@@ -59,6 +60,9 @@ impl ResidualCapacity {
 }
 
 impl Window for ResidualCapacity {
+    fn asks(&self) -> Asks {
+        Asks::ESTIMATES
+    }
     fn on_ack(&mut self, cx: &AssocView<'_>, me: PathId, ack: &AckOnPath) -> WindowChange {
         cx.path(me).map_or_else(WindowChange::default, |p| standard_growth(p, ack))
     }

@@ -35,15 +35,11 @@ impl Failure {
     pub fn put(self, s: &Settings, profile: &mut Profile, path_retrans: u16) -> Option<u16> {
         let plain = matches!(profile.get(Hook::PathState), "rfc9260" | "potentially_failed");
         if let Some(pf) = self.potentially_failed.or((s.pf_enable && plain).then_some(s.pf_retrans)) {
-            let spec = match profile.spec(Hook::PathState) {
-                _ if plain && pf >= path_retrans => "rfc9260".to_owned(),
-                _ if plain => format!("potentially_failed:pfmr={}", pf.min(255)),
-                spec => {
-                    let separator = if spec.contains(':') { ',' } else { ':' };
-                    format!("{spec}{separator}pfmr={}", pf.min(255))
-                }
+            let _ = match plain {
+                true if pf >= path_retrans => profile.set(Hook::PathState, "rfc9260"),
+                true => profile.set(Hook::PathState, &format!("potentially_failed:pfmr={}", pf.min(255))),
+                false => profile.add(Hook::PathState, "pfmr", pf.min(255)),
             };
-            let _ = profile.set(Hook::PathState, &spec);
         }
         if self.switchover == NEVER {
             return None;

@@ -161,11 +161,11 @@ impl Options {
         let Ok(mut profile) = profile else { unreachable!("the profile of RFC 9260 is always there") };
         set_timer(&mut profile, self.rto_initial, self.rto_min, self.rto_max);
         let (delay, frequency) = (self.sack_delay.as_millis(), self.sack_frequency);
-        let _ = profile.set(Hook::Acknowledge, &acknowledge_spec(&profile, frequency));
+        if frequency == 1 {
+            let _ = profile.set(Hook::Acknowledge, "immediate");
+        }
         if s.as_kernels && profile.get(Hook::Window) == "rfc9260" {
-            let spec = profile.spec(Hook::Window);
-            let separator = if spec.contains(':') { ',' } else { ':' };
-            let _ = profile.set(Hook::Window, &format!("{spec}{separator}headers={}", s.mtu - payload(s, v6)));
+            let _ = profile.add(Hook::Window, "headers", s.mtu - payload(s, v6));
         }
         if s.as_kernels && profile.get(Hook::AckCredit) == "sack_bytes" {
             let _ = profile.set(Hook::AckCredit, "cumulative");
@@ -274,16 +274,7 @@ const DATA_AND_COMMON_HEADER: usize = 28;
 
 /// Puts limits of the RTO into the timer policy of a profile; those it refuses stay as they were.
 pub(super) fn set_timer(profile: &mut Profile, initial: Duration, min: Duration, max: Duration) {
-    let name = profile.get(Hook::Timer);
     for (key, value) in [("rto_max", max), ("rto_min", min), ("rto_initial", initial)] {
-        let spec = profile.spec(Hook::Timer);
-        let separator = if spec.contains(':') { ',' } else { ':' };
-        debug_assert!(spec.starts_with(name));
-        let _ = profile.set(Hook::Timer, &format!("{spec}{separator}{key}={}", value.as_millis()));
+        let _ = profile.add(Hook::Timer, key, value.as_millis());
     }
-}
-
-fn acknowledge_spec(profile: &Profile, frequency: u32) -> String {
-    let spec = profile.spec(Hook::Acknowledge);
-    if frequency == 1 { "immediate".into() } else { spec }
 }
