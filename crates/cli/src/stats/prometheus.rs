@@ -230,6 +230,22 @@ mod tests {
         }
     }
 
+    /// A metric is named in full, by its end as in `…_rto_seconds`, or as a counter of `anabranch_path_…_total`.
+    #[test]
+    fn the_page_of_statistics_names_every_metric() {
+        let page = include_str!("../../../../docs/STATS.md");
+        let section = page.split("\n## ").find(|s| s.starts_with("Prometheus")).unwrap();
+        let named = |name: &str| {
+            let short =
+                ["anabranch_path_", "anabranch_stream_", "anabranch_"].into_iter().find_map(|p| name.strip_prefix(p));
+            let short = short.unwrap_or(name);
+            let counter = short.strip_suffix("_total").unwrap_or(short);
+            [format!("`{name}`"), format!("`…_{short}`"), format!("`{counter}`")].iter().any(|n| section.contains(n))
+        };
+        let unnamed: Vec<&str> = METRICS.iter().map(|m| m.0).filter(|name| !named(name)).collect();
+        assert!(unnamed.is_empty(), "not in docs/STATS.md: {unnamed:?}");
+    }
+
     #[test]
     fn values_of_a_metric_stand_together_and_old_sessions_go() {
         let stream = StreamRow { bytes: 7, ..StreamRow::default() };

@@ -251,3 +251,89 @@ pub struct PathTotals {
     #[serde(flatten)]
     pub counters: PathCounts,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::Value;
+    use std::collections::BTreeSet;
+
+    /// One row of each kind, with all that may be in it.
+    fn rows() -> Vec<Row> {
+        let range = Some(Range { min: 0.0, avg: 0.0, max: 0.0 });
+        let counters = PathCounts::default();
+        let stream = StreamRow { connected: Some(true), parity: Some(ParityRow::default()), ..StreamRow::default() };
+        let (t, path, local, remote, state) = (0.0, 0, String::new(), String::new(), "active");
+        let stats = PathRow {
+            t,
+            path,
+            local: local.clone(),
+            remote: remote.clone(),
+            state,
+            srtt_ms: range,
+            rto_ms: range,
+            cwnd_bytes: range,
+            in_flight_bytes: range,
+            send_bps: range,
+            receive_bps: range,
+            delivery_bps: range,
+            capacity_bps: range,
+            counters,
+            link: Some(LinkRow { frames: 0, frame_errors: 0 }),
+        };
+        let (srtt_ms, cwnd_bytes, send_bps, receive_bps) = (range, range, range, range);
+        let of_path = PathTotals { path, local, remote, state, srtt_ms, cwnd_bytes, send_bps, receive_bps, counters };
+        let received = Some(Done::default());
+        vec![
+            Row::Begin { version: VERSION, command: "send", mode: "media", peer: String::new(), latency_ms: 0 },
+            Row::Stats(stats),
+            Row::Stream { t, stream },
+            Row::Link { t, state: "lost", why: Some(String::new()), latency_ms: Some(0) },
+            Row::PathAdded { t, path },
+            Row::Path { t, path, from: state, to: state, reason: "silent" },
+            Row::PacketSize { t, path, bytes: 0 },
+            Row::TakenOver { t, path, after_ms: 0.0 },
+            Row::Totals(Totals {
+                command: "send",
+                duration_s: t,
+                ended: String::new(),
+                stream,
+                received,
+                paths: vec![of_path],
+            }),
+        ]
+    }
+
+    /// The names of all fields, and the events.
+    fn names(v: &Value, into: &mut BTreeSet<String>) {
+        match v {
+            Value::Object(fields) => fields.iter().for_each(|(name, inner)| {
+                into.insert(name.clone());
+                names(inner, into);
+                if name == "event" {
+                    into.extend(inner.as_str().map(str::to_owned));
+                }
+            }),
+            Value::Array(items) => items.iter().for_each(|i| names(i, into)),
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn the_page_of_statistics_names_every_field_and_event() {
+        let page = include_str!("../../../../docs/STATS.md");
+        let mut all = BTreeSet::new();
+        for row in rows() {
+            // A kind that is added is to be added above.
+            match row {
+                Row::Begin { .. } | Row::Stats(_) | Row::Stream { .. } | Row::Link { .. } | Row::PathAdded { .. } => {}
+                Row::Path { .. } | Row::PacketSize { .. } | Row::TakenOver { .. } | Row::Totals(_) => {}
+            }
+            names(&serde_json::to_value(&row).unwrap(), &mut all);
+        }
+        assert!(all.len() > 50, "{all:?}");
+        // The parts of a range are named by their shape.
+        let unnamed = |n: &&String| !page.contains(&format!("`{n}`")) && !page.contains(&format!("\"{n}\":…"));
+        assert_eq!(all.iter().filter(unnamed).collect::<Vec<_>>(), Vec::<&String>::new(), "not in docs/STATS.md");
+    }
+}
