@@ -14,8 +14,7 @@ mod play;
 mod quic;
 mod round;
 mod stack;
-// Some of it is for the tests.
-#[allow(dead_code)]
+#[allow(dead_code, reason = "some of it is for the tests")]
 #[path = "../../../crates/net/examples/game/tally.rs"]
 mod tally;
 mod tcp;

@@ -4,8 +4,7 @@
 mod line;
 #[path = "../examples/game/play.rs"]
 mod play;
-// The table is the example's.
-#[allow(dead_code)]
+#[allow(dead_code, reason = "the table is the example's")]
 #[path = "../examples/game/tally.rs"]
 mod tally;
 

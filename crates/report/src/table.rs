@@ -82,7 +82,7 @@ impl<T: Into<Cell>, const N: usize> Row for [T; N] {
 macro_rules! row_from_tuple {
     ($($name:ident)+) => {
         impl<$($name: Into<Cell>),+> Row for ($($name,)+) {
-            #[allow(non_snake_case)]
+            #[allow(non_snake_case, reason = "a variable is called as the type parameter it is of")]
             fn cells(self) -> Vec<Cell> {
                 let ($($name,)+) = self;
                 vec![$($name.into()),+]

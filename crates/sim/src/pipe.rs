@@ -15,15 +15,6 @@ pub enum Direction {
 impl Direction {
     /// Both directions.
     pub const BOTH: [Direction; 2] = [Direction::Forward, Direction::Backward];
-
-    /// The other way.
-    #[must_use]
-    pub const fn reversed(self) -> Self {
-        match self {
-            Direction::Forward => Direction::Backward,
-            Direction::Backward => Direction::Forward,
-        }
-    }
 }
 
 /// A path: a link each way.

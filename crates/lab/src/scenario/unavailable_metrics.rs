@@ -14,7 +14,7 @@ pub(super) fn why(plan: &Plan, m: &Measure) -> Option<String> {
     match &m.of {
         Of::Flow(of, metric) => {
             let members: Vec<&Flow> = plan.flows.iter().filter(|f| covers(of, &f.group)).collect();
-            let lack = |f: &&Flow| Some(format!("flow `{}` {}", f.group, lacks(f, *metric)?));
+            let lack = |f: &&Flow| Some(format!("flow `{}` {}", f.group, missing_in(f, *metric)?));
             let lacking: Vec<String> = members.iter().filter_map(lack).collect();
             // A sum needs all members; delays and deadlines are taken of those that have some.
             let any = matches!(
@@ -62,7 +62,7 @@ pub(super) fn why(plan: &Plan, m: &Measure) -> Option<String> {
 }
 
 /// What a flow would need for a metric: the words after its name.
-fn lacks(f: &Flow, m: FlowMetric) -> Option<String> {
+fn missing_in(f: &Flow, m: FlowMetric) -> Option<String> {
     use FlowMetric as M;
     let over = f.transport.name();
     let sctp = if let Transport::Sctp(s) = &f.transport { Some(s) } else { None };

@@ -158,11 +158,6 @@ impl Recording {
         (self.bytes, self.other)
     }
 
-    /// Are there times at which packets came?
-    pub fn is_timed(&self) -> bool {
-        !self.arrivals.is_empty()
-    }
-
     pub(super) fn prints(&self) -> &[Print] {
         &self.prints
     }

@@ -34,7 +34,7 @@ pub fn encoded(
 }
 
 /// What ffmpeg decodes: time stamp to a sum over the picture.
-#[allow(dead_code)] // not every test decodes
+#[allow(dead_code, reason = "not every test decodes")]
 pub fn decoded(file: &Path) -> BTreeMap<i64, String> {
     let out = Command::new("ffmpeg")
         // One thread: what fails in one picture then takes no others with it.

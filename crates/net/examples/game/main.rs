@@ -11,8 +11,7 @@
 
 mod line;
 mod play;
-// Some of it is read by the test (tests/game.rs) alone.
-#[allow(dead_code)]
+#[allow(dead_code, reason = "some of it is read by the test (tests/game.rs) alone")]
 mod tally;
 
 use line::{Bot, Player};

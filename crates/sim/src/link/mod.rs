@@ -29,7 +29,7 @@ pub use jitter::Jitter;
 pub use mahimahi::DeliveryTrace;
 pub use schedule::{Change, Schedule, Setting};
 
-use crate::loss::{LossModel, Losses};
+use crate::loss::Losses;
 use crate::queue::{AnyQueue, Line, Mark, Packet, Queue};
 use anabranch_base::{Duration, Instant, RandomStream};
 use arrivals::Travelling;
@@ -233,14 +233,6 @@ impl<P: Clone + Send + 'static> Link<P> {
             self.steady.dropped = false;
             self.rest.kept.iter_mut().flat_map(|k| k.drain(..)).for_each(take);
         }
-    }
-
-    /// Replaces the loss model by one of the caller's own.
-    pub fn set_loss_model(&mut self, model: Box<dyn LossModel>) {
-        self.unsettle();
-        self.rest.decided.clear();
-        self.rest.loss.replace(model);
-        self.judge();
     }
 
     /// Gives a packet of `size` bytes to the link. A `now` before that of an earlier call counts as

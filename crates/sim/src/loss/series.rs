@@ -45,13 +45,6 @@ impl Losses {
         self.others = others.iter().zip(&mut self.others_random).map(|(m, random)| m.build(random)).collect();
     }
 
-    /// From now on asks `model` and no other.
-    pub fn replace(&mut self, model: Box<dyn LossModel>) {
-        self.first = model;
-        self.others.clear();
-        self.nothing = false;
-    }
-
     /// Is it certain that nothing is lost?
     pub fn nothing(&self) -> bool {
         self.nothing

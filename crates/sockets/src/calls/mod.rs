@@ -1,9 +1,8 @@
 //! The functions that a program calls, one file per family: each looks whether the descriptor is ours, and hands on to
 //! the C library what is not.
 
-// Every function here is called from C with C's pointers, and has the contract of the C function of its name; what a
-// block relies on beyond that is said beside it.
-#![allow(unsafe_code)]
+// What a block relies on beyond the contract of the C function of its name is said beside it.
+#![allow(unsafe_code, reason = "every function here is called from C with C's pointers")]
 #![allow(clippy::unnecessary_cast, reason = "types of lengths differ between C libraries")]
 #![allow(clippy::missing_safety_doc, reason = "the contract is that of the C function of the same name")]
 

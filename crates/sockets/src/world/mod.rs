@@ -1,7 +1,9 @@
 //! Where packets and time come from, and how a call waits: real ones, or virtual time for conformance suites.
 
-// Descriptors are opened and closed here, and threads meet: each block says why it is sound.
-#![allow(unsafe_code)]
+#![allow(
+    unsafe_code,
+    reason = "descriptors are opened and closed here, and threads meet: each block says why it is sound"
+)]
 
 mod changed;
 mod configuration;

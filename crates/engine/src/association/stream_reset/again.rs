@@ -19,8 +19,8 @@ pub(in crate::association) struct InVain {
     late: bool,
     /// And was "in progress" still.
     shown: bool,
-    /// The request before this one, with its open number.
-    former: Option<(Bytes, u32)>,
+    /// The request before this one, with its open number: sent again should the peer refuse this one.
+    previous: Option<(Bytes, u32)>,
 }
 
 impl Request {
@@ -54,7 +54,7 @@ impl Association {
         };
         let Some(r) = self.stream_reset.request.take() else { return false };
         let Wish::Reset { outgoing, response, .. } = r.wish else { return false };
-        let in_vain = InVain { former: Some((r.params, number)), ..InVain::default() };
+        let in_vain = InVain { previous: Some((r.params, number)), ..InVain::default() };
         self.request(now, Wish::Reset { outgoing, incoming: None, response }, r.refused, in_vain);
         true
     }
@@ -66,7 +66,7 @@ impl Association {
             return false;
         }
         let Some(r) = self.stream_reset.request.as_mut() else { return false };
-        let Some((params, before)) = r.in_vain.former.take() else { return false };
+        let Some((params, before)) = r.in_vain.previous.take() else { return false };
         (r.params, r.open, r.in_vain) = (params, vec![before], InVain::default());
         // All that it names is: so it is never early again.
         r.last_tsn = self.sender.cumulative();
