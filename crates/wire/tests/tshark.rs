@@ -7,11 +7,18 @@ mod common;
 use anabranch_base::{Mid, Ssn, StreamId, Tsn};
 use anabranch_wire::*;
 use common::{bytes, packet};
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::Command;
 
-/// Every chunk type with plausible content, and its number.
-fn chunks() -> Vec<(u8, Vec<u8>)> {
+/// A parameter that no one knows, to be skipped and reported.
+const UNKNOWN: [u8; 5] = [0xc0, 0x77, 0, 5, 1];
+
+fn addresses() -> (IpAddr, IpAddr) {
+    (Ipv4Addr::new(192, 0, 2, 1).into(), "2001:db8::1".parse().unwrap())
+}
+
+/// How an association begins and ends.
+fn beginnings_and_ends() -> Vec<(u8, Vec<u8>)> {
     let fields = InitFields {
         tag: 0xdead_beef,
         a_rwnd: 131_072,
@@ -19,8 +26,7 @@ fn chunks() -> Vec<(u8, Vec<u8>)> {
         inbound_streams: 2048,
         initial_tsn: Tsn(1),
     };
-    let address = Ipv4Addr::new(192, 0, 2, 1).into();
-    let v6 = "2001:db8::1".parse().unwrap();
+    let (address, v6) = addresses();
     let init: Vec<u8> = [
         Parameter::from(address),
         Parameter::from(v6),
@@ -37,38 +43,22 @@ fn chunks() -> Vec<(u8, Vec<u8>)> {
     .iter()
     .flat_map(bytes)
     .collect();
-    let unknown = [0xc0, 0x77, 0, 5, 1];
-    let init_ack = [bytes(&Parameter::Cookie(&[5; 101])), bytes(&Parameter::Unrecognized(&unknown))].concat();
-    let add = Parameter::AsconfAdd { correlation: 1, address };
-    let requests = [
-        bytes(&add),
-        bytes(&Parameter::AsconfDelete { correlation: 2, address: v6 }),
-        bytes(&Parameter::AsconfSetPrimary { correlation: 3, address }),
-    ]
-    .concat();
-    let refused = bytes(&Cause::ResourceShortage(&bytes(&add)));
-    let answers = [
-        bytes(&Parameter::AsconfErrorCause { correlation: 1, causes: &refused }),
-        bytes(&Parameter::AsconfSuccess { correlation: 2 }),
-    ]
-    .concat();
-    let causes: Vec<u8> = [
-        Cause::InvalidStream(StreamId(3)),
-        Cause::MissingParameters(&[0, 7]),
-        Cause::StaleCookie { staleness_us: 5 },
-        Cause::OutOfResource,
-        Cause::UnresolvableAddress(&bytes(&Parameter::from(address))),
-        Cause::UnrecognizedChunk(&[0xc7, 0, 0, 4]),
-        Cause::InvalidParameter,
-        Cause::UnrecognizedParameters(&unknown),
-        Cause::NoUserData(Tsn(5)),
-        Cause::CookieWhileShuttingDown,
-        Cause::UnsupportedHmac(2),
-    ]
-    .iter()
-    .flat_map(bytes)
-    .collect();
+    let init_ack = [bytes(&Parameter::Cookie(&[5; 101])), bytes(&Parameter::Unrecognized(&UNKNOWN))].concat();
     let abort = bytes(&Cause::UserAbort(b"bye"));
+    vec![
+        (kind::INIT, bytes(&InitOut { ack: false, fields, params: &init })),
+        (kind::INIT_ACK, bytes(&InitOut { ack: true, fields, params: &init_ack })),
+        (kind::COOKIE_ECHO, bytes(&CookieEcho { cookie: &[5; 101] })),
+        (kind::COOKIE_ACK, bytes(&CookieAck)),
+        (kind::SHUTDOWN, bytes(&Shutdown { cum_tsn: Tsn(4) })),
+        (kind::SHUTDOWN_ACK, bytes(&ShutdownAck)),
+        (kind::SHUTDOWN_COMPLETE, bytes(&ShutdownComplete { tag_reflected: true })),
+        (kind::ABORT, bytes(&AbortOut { tag_reflected: false, causes: &abort })),
+    ]
+}
+
+/// Data, and what is said of it.
+fn data_and_acknowledgements() -> Vec<(u8, Vec<u8>)> {
     let data = DataHeader {
         tsn: Tsn(1),
         stream: StreamId(1),
@@ -82,6 +72,52 @@ fn chunks() -> Vec<(u8, Vec<u8>)> {
         Skipped { stream: StreamId(1), unordered: false, mid: Mid(70_000) },
         Skipped { stream: StreamId(1), unordered: true, mid: Mid(2) },
     ];
+    let kept = [GapBlock { start: 7, end: 9 }];
+    let gaps = [GapBlock { start: 2, end: 3 }, GapBlock { start: 5, end: 5 }];
+    vec![
+        (kind::DATA, bytes(&Data { header: data, payload: b"hello" })),
+        (kind::SACK, bytes(&SackOut { cum_tsn: Tsn(1), a_rwnd: 9000, gaps: &gaps, duplicates: &[Tsn(1)] })),
+        (kind::FORWARD_TSN, bytes(&ForwardTsnOut { new_cum: Tsn(9), streams: &[(StreamId(1), Ssn(2))] })),
+        (kind::I_DATA, bytes(&IData { header: begin, payload: b"hello" })),
+        (kind::I_DATA, bytes(&IData { header: later, payload: b"hello" })),
+        (kind::I_FORWARD_TSN, bytes(&IForwardTsnOut { new_cum: Tsn(9), entries: &skipped })),
+        (
+            kind::NR_SACK,
+            bytes(&NrSackOut { cum_tsn: Tsn(1), a_rwnd: 9000, gaps: &gaps, kept: &kept, duplicates: &[Tsn(1)] }),
+        ),
+        (kind::ECNE, bytes(&Ecne { tsn: Tsn(1), marked: 1 })),
+        (kind::CWR, bytes(&Cwr { flags: 0, tsn: Tsn(1) })),
+    ]
+}
+
+/// Paths and addresses.
+fn paths_and_addresses() -> Vec<(u8, Vec<u8>)> {
+    let (address, v6) = addresses();
+    let add = Parameter::AsconfAdd { correlation: 1, address };
+    let requests = [
+        bytes(&add),
+        bytes(&Parameter::AsconfDelete { correlation: 2, address: v6 }),
+        bytes(&Parameter::AsconfSetPrimary { correlation: 3, address }),
+    ]
+    .concat();
+    let refused = bytes(&Cause::ResourceShortage(&bytes(&add)));
+    let answers = [
+        bytes(&Parameter::AsconfErrorCause { correlation: 1, causes: &refused }),
+        bytes(&Parameter::AsconfSuccess { correlation: 2 }),
+    ]
+    .concat();
+    vec![
+        (kind::HEARTBEAT, bytes(&Heartbeat::new(&[1, 2, 3, 4, 5]))),
+        (kind::HEARTBEAT_ACK, bytes(&HeartbeatAck { info: &[1, 2, 3, 4, 5], params_raw: &[] })),
+        (kind::AUTH, bytes(&AuthOut { key_id: 0, hmac_id: 3, mac_len: 32 })),
+        (kind::ASCONF, bytes(&AsconfOut { serial: 1, address, params: &requests })),
+        (kind::ASCONF_ACK, bytes(&AsconfAckOut { serial: 1, params: &answers })),
+        (kind::PAD, bytes(&Pad { len: 100 })),
+    ]
+}
+
+/// Streams that are reset and added.
+fn reconfigurations() -> Vec<(u8, Vec<u8>)> {
     let reset = [
         bytes(&Parameter::OutgoingReset { request: 1, response: 2, last_tsn: Tsn(3), streams: &[0, 1, 0, 2, 0, 3] }),
         bytes(&Parameter::IncomingReset { request: 2, streams: &[0, 1] }),
@@ -98,41 +134,40 @@ fn chunks() -> Vec<(u8, Vec<u8>)> {
         bytes(&Parameter::ReconfigResponse { response: 2, result: reconfig_result::PERFORMED, tsns }),
     ]
     .concat();
-    let kept = [GapBlock { start: 7, end: 9 }];
-    let gaps = [GapBlock { start: 2, end: 3 }, GapBlock { start: 5, end: 5 }];
     vec![
-        (kind::INIT, bytes(&InitOut { ack: false, fields, params: &init })),
-        (kind::INIT_ACK, bytes(&InitOut { ack: true, fields, params: &init_ack })),
-        (kind::COOKIE_ECHO, bytes(&CookieEcho { cookie: &[5; 101] })),
-        (kind::COOKIE_ACK, bytes(&CookieAck)),
-        (kind::DATA, bytes(&Data { header: data, payload: b"hello" })),
-        (kind::SACK, bytes(&SackOut { cum_tsn: Tsn(1), a_rwnd: 9000, gaps: &gaps, duplicates: &[Tsn(1)] })),
-        (kind::HEARTBEAT, bytes(&Heartbeat::new(&[1, 2, 3, 4, 5]))),
-        (kind::HEARTBEAT_ACK, bytes(&HeartbeatAck { info: &[1, 2, 3, 4, 5], params_raw: &[] })),
-        (kind::ERROR, bytes(&ErrorOut { causes: &causes })),
-        (kind::FORWARD_TSN, bytes(&ForwardTsnOut { new_cum: Tsn(9), streams: &[(StreamId(1), Ssn(2))] })),
-        (kind::AUTH, bytes(&AuthOut { key_id: 0, hmac_id: 3, mac_len: 32 })),
-        (kind::ASCONF, bytes(&AsconfOut { serial: 1, address, params: &requests })),
-        (kind::ASCONF_ACK, bytes(&AsconfAckOut { serial: 1, params: &answers })),
-        (kind::I_DATA, bytes(&IData { header: begin, payload: b"hello" })),
-        (kind::I_DATA, bytes(&IData { header: later, payload: b"hello" })),
-        (kind::I_FORWARD_TSN, bytes(&IForwardTsnOut { new_cum: Tsn(9), entries: &skipped })),
         (kind::RE_CONFIG, bytes(&ReConfigOut { params: &reset })),
         (kind::RE_CONFIG, bytes(&ReConfigOut { params: &added })),
         (kind::RE_CONFIG, bytes(&ReConfigOut { params: &bytes(&Parameter::TsnReset { request: 9 }) })),
         (kind::RE_CONFIG, bytes(&ReConfigOut { params: &responses })),
-        (
-            kind::NR_SACK,
-            bytes(&NrSackOut { cum_tsn: Tsn(1), a_rwnd: 9000, gaps: &gaps, kept: &kept, duplicates: &[Tsn(1)] }),
-        ),
-        (kind::PAD, bytes(&Pad { len: 100 })),
-        (kind::ECNE, bytes(&Ecne { tsn: Tsn(1), marked: 1 })),
-        (kind::CWR, bytes(&Cwr { flags: 0, tsn: Tsn(1) })),
-        (kind::SHUTDOWN, bytes(&Shutdown { cum_tsn: Tsn(4) })),
-        (kind::SHUTDOWN_ACK, bytes(&ShutdownAck)),
-        (kind::SHUTDOWN_COMPLETE, bytes(&ShutdownComplete { tag_reflected: true })),
-        (kind::ABORT, bytes(&AbortOut { tag_reflected: false, causes: &abort })),
     ]
+}
+
+/// Every cause of an error.
+fn errors() -> Vec<(u8, Vec<u8>)> {
+    let (address, _) = addresses();
+    let causes: Vec<u8> = [
+        Cause::InvalidStream(StreamId(3)),
+        Cause::MissingParameters(&[0, 7]),
+        Cause::StaleCookie { staleness_us: 5 },
+        Cause::OutOfResource,
+        Cause::UnresolvableAddress(&bytes(&Parameter::from(address))),
+        Cause::UnrecognizedChunk(&[0xc7, 0, 0, 4]),
+        Cause::InvalidParameter,
+        Cause::UnrecognizedParameters(&UNKNOWN),
+        Cause::NoUserData(Tsn(5)),
+        Cause::CookieWhileShuttingDown,
+        Cause::UnsupportedHmac(2),
+    ]
+    .iter()
+    .flat_map(bytes)
+    .collect();
+    vec![(kind::ERROR, bytes(&ErrorOut { causes: &causes }))]
+}
+
+/// Every chunk type with plausible content, and its number.
+fn chunks() -> Vec<(u8, Vec<u8>)> {
+    let (begin, data, paths) = (beginnings_and_ends(), data_and_acknowledgements(), paths_and_addresses());
+    [begin, data, paths, reconfigurations(), errors()].concat()
 }
 
 /// One line per packet: what tshark says of it.

@@ -7,6 +7,7 @@ mod limits;
 mod media;
 mod rate;
 mod sending;
+mod source;
 
 use crate::exit::{Failure, Outcome};
 use crate::netargs::{PathArgs, PolicyArgs};

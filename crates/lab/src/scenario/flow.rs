@@ -205,29 +205,13 @@ pub(super) fn read(table: &Table) -> Result<Vec<Flow>, Problem> {
     }
     let closed = traffic.has_closed_groups();
     let traffic = traffic.config(full).map_err(|e| part.at("traffic", e))?;
-    let playout = basic.playout.as_ref().map(|Time(after)| match &traffic {
-        TrafficConfig::Video(Video { fps, .. }) | TrafficConfig::VideoTrace(VideoTrace { fps, .. }) => {
-            Ok(Playout { after: *after, fps: *fps, closed })
-        }
-        _ => Err(part.at("playout", "is for traffic of kind video or video-trace: remove it")),
-    });
-    let playout = playout.transpose()?;
+    let playout = playout(part, &basic, &traffic, closed)?;
     let follow = follow(part, &basic, &traffic, &transport)?;
-    let deadline = basic.deadline.map(|t| t.0);
     let psnr_rate = basic.psnr_rate.as_ref().map(|r| r.0);
     if psnr_rate.is_some_and(|r| r.bits_per_sec() == 0) {
         return Err(part.at("psnr-rate", "needs a rate above zero"));
     }
-    let stream = matches!((&transport, &traffic), (Transport::Tcp(_) | Transport::Mptcp(_), TrafficConfig::Bulk(_)));
-    match (deadline, playout) {
-        (Some(_), Some(_)) => return Err(part.at("deadline", "is that of `playout` in a flow that has it: remove it")),
-        (Some(_), _) if stream => {
-            let over = transport.name();
-            let what = format!("bulk over {over} is a stream without messages: choose cbr or another");
-            return Err(part.at("deadline", what));
-        }
-        _ => {}
-    }
+    let deadline = deadline(part, &basic, &traffic, &transport, playout.is_some())?;
     let video = matches!(traffic, TrafficConfig::Video(_) | TrafficConfig::VideoTrace(_));
     let mut cut = playout.map(|_| Cut::plain(full));
     if let Transport::Sctp(s) = &mut transport {
@@ -264,6 +248,37 @@ pub(super) fn read(table: &Table) -> Result<Vec<Flow>, Problem> {
     };
     let flows: Vec<Flow> = ends.into_iter().enumerate().map(flow).collect();
     Ok(if enabled { flows } else { Vec::new() })
+}
+
+/// What is shown of a flow of frames, and when.
+fn playout(part: Part<'_>, keys: &Basic, traffic: &TrafficConfig, closed: bool) -> Result<Option<Playout>, Problem> {
+    let Some(Time(after)) = keys.playout.as_ref() else { return Ok(None) };
+    match traffic {
+        TrafficConfig::Video(Video { fps, .. }) | TrafficConfig::VideoTrace(VideoTrace { fps, .. }) => {
+            Ok(Some(Playout { after: *after, fps: *fps, closed }))
+        }
+        _ => Err(part.at("playout", "is for traffic of kind video or video-trace: remove it")),
+    }
+}
+
+/// When a message of a flow is late.
+fn deadline(
+    part: Part<'_>,
+    keys: &Basic,
+    traffic: &TrafficConfig,
+    transport: &Transport,
+    is_shown: bool,
+) -> Result<Option<Duration>, Problem> {
+    let Some(Time(deadline)) = keys.deadline.as_ref() else { return Ok(None) };
+    if is_shown {
+        return Err(part.at("deadline", "is that of `playout` in a flow that has it: remove it"));
+    }
+    if matches!((transport, traffic), (Transport::Tcp(_) | Transport::Mptcp(_), TrafficConfig::Bulk(_))) {
+        let over = transport.name();
+        let what = format!("bulk over {over} is a stream without messages: choose cbr or another");
+        return Err(part.at("deadline", what));
+    }
+    Ok(Some(*deadline))
 }
 
 /// How the encoder of a flow follows what its paths carry.

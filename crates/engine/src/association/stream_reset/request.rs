@@ -1,5 +1,5 @@
 //! Stream re-configuration as the side that asks (RFC 6525 §5.1, §5.2.7). One request is under way at a time; further
-//! wishes wait. The side that answers is `reconfig_in`; what is asked for anew, `reconfig_again` and `reconfig_refused`.
+//! wishes wait. The side that answers is `answer`; what is asked for anew, `again` and `refused`.
 
 use crate::association::Association;
 use crate::association::control::What;
