@@ -293,7 +293,10 @@ impl Sent {
     }
 }
 
-fn plan(initial: Tsn, shapes: &[(u16, bool, usize, bool)]) -> Vec<Sent> {
+/// Stream, in order, fragments, given up.
+type Shape = (u16, bool, usize, bool);
+
+fn plan(initial: Tsn, shapes: &[Shape]) -> Vec<Sent> {
     let mut next = [0u16; 3];
     let mut tsn = initial;
     let mut out = Vec::new();
@@ -308,7 +311,7 @@ fn plan(initial: Tsn, shapes: &[(u16, bool, usize, bool)]) -> Vec<Sent> {
     out
 }
 
-fn shapes(abandon: bool) -> impl Strategy<Value = Vec<(u16, bool, usize, bool)>> {
+fn shapes(abandon: bool) -> impl Strategy<Value = Vec<Shape>> {
     let len = prop_oneof![3 => Just(1usize), 2 => 2usize..6];
     prop::collection::vec((0u16..3, any::<bool>(), len, prop::bool::weighted(if abandon { 0.3 } else { 0.0 })), 1..60)
 }
@@ -337,6 +340,95 @@ impl User {
     }
 }
 
+/// A TSN by its offset, stream, SSN, flags, length, and whether it is skipped, or something is read behind it.
+type Nonsense = (u64, u16, u16, u8, usize, u8);
+
+/// A sender that gives messages up, its FORWARD-TSNs placed anywhere the rules allow, even inside a message.
+fn skip(initial: Tsn, shapes: &[Shape], seed: u64) -> Result<(), TestCaseError> {
+    let sent = plan(initial, shapes);
+    let mut rng = RandomStream::named(seed, "forward");
+    let mut pending: Vec<(usize, usize)> =
+        sent.iter().enumerate().flat_map(|(m, s)| (0..s.fragments).map(move |i| (m, i))).collect();
+    let owner = pending.clone();
+    let (mut t, mut r, mut user) = (TsnTracker::new(initial), Reassembly::new(3, CHUNK_CHARGE), User::default());
+    let mut here = vec![false; owner.len()];
+    let index = |m: usize, i: usize| (sent[m].first.distance(initial)) as usize + i;
+    loop {
+        if pending.is_empty() || rng.chance(0.2) {
+            // As far as chunks are here or given up, or a bit less.
+            let reach = (0..owner.len()).take_while(|n| here[*n] || sent[owner[*n].0].abandoned).count();
+            let reach = if pending.is_empty() { reach } else { rng.below(reach as u64 + 1) as usize };
+            if reach > 0 {
+                let to = initial.plus(reach as u32 - 1);
+                if let Some(at) = t.forward(to) {
+                    let mut skipped = BTreeMap::new();
+                    for (m, _) in &owner[..reach] {
+                        if let Sent { abandoned: true, stream, ssn: Some(ssn), .. } = &sent[*m] {
+                            skipped.insert(StreamId(*stream), Ssn(*ssn));
+                        }
+                    }
+                    r.forward(at, &mut skipped.into_iter());
+                    r.check_cum(t.cum_extended()).unwrap();
+                    user.take(&mut r);
+                }
+            }
+        }
+        if pending.is_empty() {
+            break;
+        }
+        let (m, i) = pending.remove(rng.below(pending.len().min(12) as u64) as usize);
+        if sent[m].abandoned && rng.chance(0.5) {
+            continue;
+        }
+        here[index(m, i)] = true;
+        let (h, payload) = sent[m].chunk(i);
+        if let Received::New(at) = t.receive(h.tsn) {
+            r.insert(at, &h, payload).unwrap();
+            r.check_cum(t.cum_extended()).unwrap();
+            user.take(&mut r);
+        }
+    }
+    prop_assert_eq!(t.cum(), initial.plus(owner.len() as u32 - 1));
+    let mut got = user.got.clone();
+    got.sort();
+    got.dedup();
+    prop_assert_eq!(got.len(), user.got.len(), "something came twice");
+    for m in &sent {
+        prop_assert!(m.abandoned || got.binary_search(&m.whole()).is_ok(), "lost {:?}", m);
+    }
+    prop_assert!(got.iter().all(|g| sent.iter().any(|m| m.whole() == *g)));
+    prop_assert_eq!((r.held_bytes(), r.runs.len(), r.waiting.len()), (0, 0, 0));
+    Ok(())
+}
+
+/// Nonsense from the peer never panics, and what is charged is what is inside.
+fn nonsense(ops: Vec<Nonsense>) -> Result<(), TestCaseError> {
+    let mut r = Reassembly::new(2, CHUNK_CHARGE);
+    let mut t = TsnTracker::new(Tsn(0));
+    for (at, stream, ssn, bits, len, what) in ops {
+        if what == 0 {
+            if let Some(at) = t.forward(Tsn(at as u32)) {
+                r.forward(at, &mut [(StreamId(stream), Ssn(ssn))].into_iter());
+            }
+            continue;
+        }
+        if let Received::New(extended) = t.receive(Tsn(at as u32)) {
+            let h = DataHeader { flags: DataFlags::from_bits(bits), ..header(extended, stream, ssn, "") };
+            if r.insert(extended, &h, Bytes::from(vec![0; len])).is_err() {
+                let _ = (r.pop(), r.check_cum(extended));
+                break;
+            }
+        }
+        if what == 1 {
+            r.pop();
+        }
+        let inside = r.runs.values().map(|run| run.charge(CHUNK_CHARGE)).sum::<usize>()
+            + r.waiting.values().chain(&r.ready).map(|m| charge_of(m, CHUNK_CHARGE)).sum::<usize>();
+        prop_assert_eq!(r.held_bytes(), inside);
+    }
+    Ok(())
+}
+
 proptest! {
     #[test]
     fn any_order_of_arrival_gives_every_message_once(initial in near_the_wrap(), shapes in shapes(false), seed: u64) {
@@ -360,93 +452,26 @@ proptest! {
         prop_assert_eq!((r.held_bytes(), r.runs.len(), r.waiting.len()), (0, 0, 0));
     }
 
-    /// A sender that gives messages up, its FORWARD-TSNs placed anywhere the rules allow, even inside a message.
     #[test]
     fn skipping_loses_only_what_was_given_up(initial in near_the_wrap(), shapes in shapes(true), seed: u64) {
-        let sent = plan(initial, &shapes);
-        let mut rng = RandomStream::named(seed, "forward");
-        let mut pending: Vec<(usize, usize)> =
-            sent.iter().enumerate().flat_map(|(m, s)| (0..s.fragments).map(move |i| (m, i))).collect();
-        let owner = pending.clone();
-        let (mut t, mut r, mut user) = (TsnTracker::new(initial), Reassembly::new(3, CHUNK_CHARGE), User::default());
-        let mut here = vec![false; owner.len()];
-        let index = |m: usize, i: usize| (sent[m].first.distance(initial)) as usize + i;
-        loop {
-            if pending.is_empty() || rng.chance(0.2) {
-                // As far as chunks are here or given up, or a bit less.
-                let reach = (0..owner.len()).take_while(|n| here[*n] || sent[owner[*n].0].abandoned).count();
-                let reach = if pending.is_empty() { reach } else { rng.below(reach as u64 + 1) as usize };
-                if reach > 0 {
-                    let to = initial.plus(reach as u32 - 1);
-                    if let Some(at) = t.forward(to) {
-                        let mut skipped = BTreeMap::new();
-                        for (m, _) in &owner[..reach] {
-                            if let Sent { abandoned: true, stream, ssn: Some(ssn), .. } = &sent[*m] {
-                                skipped.insert(StreamId(*stream), Ssn(*ssn));
-                            }
-                        }
-                        r.forward(at, &mut skipped.into_iter());
-                        r.check_cum(t.cum_extended()).unwrap();
-                        user.take(&mut r);
-                    }
-                }
-            }
-            if pending.is_empty() {
-                break;
-            }
-            let (m, i) = pending.remove(rng.below(pending.len().min(12) as u64) as usize);
-            if sent[m].abandoned && rng.chance(0.5) {
-                continue;
-            }
-            here[index(m, i)] = true;
-            let (h, payload) = sent[m].chunk(i);
-            if let Received::New(at) = t.receive(h.tsn) {
-                r.insert(at, &h, payload).unwrap();
-                r.check_cum(t.cum_extended()).unwrap();
-                user.take(&mut r);
-            }
-        }
-        prop_assert_eq!(t.cum(), initial.plus(owner.len() as u32 - 1));
-        let mut got = user.got.clone();
-        got.sort();
-        got.dedup();
-        prop_assert_eq!(got.len(), user.got.len(), "something came twice");
-        for m in &sent {
-            prop_assert!(m.abandoned || got.binary_search(&m.whole()).is_ok(), "lost {:?}", m);
-        }
-        prop_assert!(got.iter().all(|g| sent.iter().any(|m| m.whole() == *g)));
-        prop_assert_eq!((r.held_bytes(), r.runs.len(), r.waiting.len()), (0, 0, 0));
+        skip(initial, &shapes, seed)?;
     }
 
-    /// Nonsense from the peer never panics, and what is charged is what is inside.
     #[test]
     fn nonsense_is_refused_or_accounted_for(
         ops in prop::collection::vec((0u64..40, 0u16..3, 0u16..4, 0u8..8, 0usize..400, 0u8..10), 1..200),
     ) {
-        let mut r = Reassembly::new(2, CHUNK_CHARGE);
-        let mut t = TsnTracker::new(Tsn(0));
-        for (at, stream, ssn, bits, len, what) in ops {
-            if what == 0 {
-                if let Some(at) = t.forward(Tsn(at as u32)) {
-                    r.forward(at, &mut [(StreamId(stream), Ssn(ssn))].into_iter());
-                }
-                continue;
-            }
-            if let Received::New(extended) = t.receive(Tsn(at as u32)) {
-                let h = DataHeader { flags: DataFlags::from_bits(bits), ..header(extended, stream, ssn, "") };
-                if r.insert(extended, &h, Bytes::from(vec![0; len])).is_err() {
-                    let _ = (r.pop(), r.check_cum(extended));
-                    break;
-                }
-            }
-            if what == 1 {
-                r.pop();
-            }
-            let inside = r.runs.values().map(|run| run.charge(CHUNK_CHARGE)).sum::<usize>()
-                + r.waiting.values().chain(&r.ready).map(|m| charge_of(m, CHUNK_CHARGE)).sum::<usize>();
-            prop_assert_eq!(r.held_bytes(), inside);
-        }
+        nonsense(ops)?;
     }
+}
+
+/// What these two found once.
+#[test]
+fn what_was_found() {
+    nonsense(vec![(17, 0, 0, 0, 0, 1), (16, 0, 0, 0, 0, 0)]).unwrap();
+    let fragments = [2, 2, 2, 1, 1, 2, 1, 5, 4, 3, 1, 5, 1, 1, 1];
+    let shapes: Vec<Shape> = fragments.iter().enumerate().map(|(i, n)| (0, false, *n, i == 4)).collect();
+    skip(Tsn(4_294_967_196), &shapes, 15_391_307_925_317_353_019).unwrap();
 }
 
 /// Linux gives up a message when it has sent a part of it and goes on with the next one. All of that arrives, so its
