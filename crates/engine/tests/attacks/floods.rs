@@ -1,6 +1,7 @@
 //! Floods from a peer: what one packet can make us send, and what it costs to read it.
 
 use super::peer::*;
+use crate::common::page::{count, figure, grouped, listed, memory};
 use anabranch_base::{Ssn, StreamId};
 use anabranch_wire::{Cause, DataFlags, ErrorOut, ForwardTsnOut, Heartbeat, HeartbeatAck, kind};
 use bytes::Bytes;
@@ -26,8 +27,9 @@ fn error(causes: &[Cause<'_>]) -> Vec<u8> {
     encoded(&ErrorOut { causes: &c })
 }
 
-/// One packet again and again; its answers are fetched each time.
-fn measure(f: &Flood) {
+/// One packet again and again; its answers are fetched each time. Its bytes, those of its answer, and how many packets
+/// came for one at most.
+fn measure(f: &Flood) -> (usize, usize, usize) {
     let (mut s, p) = connected(assoc_config("cmt"));
     // So that no SACK is the first one, which is always at once.
     s.answers(HOME, &p.packet(&[&data(p.tsn, 0, 0, WHOLE, b"first")]));
@@ -37,7 +39,7 @@ fn measure(f: &Flood) {
     let bytes = Bytes::from(bytes);
     let (mut out, mut most, mut largest) = (0, 0, 0);
     let n = if bytes.len() > 1_200 { FLOOD / 50 } else { FLOOD };
-    let memory = allocation_counter::measure(|| {
+    let used = allocation_counter::measure(|| {
         for _ in 0..n {
             s.handle(HOME, &bytes);
             let mut packets = 0;
@@ -50,19 +52,20 @@ fn measure(f: &Flood) {
             most = most.max(packets);
         }
     });
-    let (share, each) = (100 * out / (bytes.len() * n), memory.count_total as f64 / n as f64);
+    let (share, each) = (100 * out / (bytes.len() * n), used.count_total as f64 / n as f64);
     println!(
         "{:<34} {:>6} bytes in, {:>6} out ({share} %), {most} packets at most, {each:>5.1} allocations, {:>6} bytes held",
         f.name,
         bytes.len(),
         out / n,
-        memory.bytes_current
+        used.bytes_current
     );
     assert_eq!(s.ids().len(), 1, "{}: {:?}", f.name, s.events);
     assert!(most <= 1 && largest <= 1_200, "{}", f.name);
     assert!(share <= f.percent, "{}: {share} %", f.name);
-    assert!(each <= f.allocations + 0.01 && memory.bytes_current < 20_000, "{}", f.name);
+    assert!(each <= f.allocations + 0.01 && used.bytes_current < 20_000, "{}", f.name);
     s.check();
+    (bytes.len(), out / n, most)
 }
 
 /// Shows: 9260/V6.
@@ -114,9 +117,20 @@ fn one_packet_makes_at_most_one() {
             2.0,
         ),
     ];
+    let (mut kinds, mut most, mut larger) = (0, 0, vec![]);
     for (name, packet, percent, allocations) in floods {
-        measure(&Flood { name, packet, percent, allocations });
+        let (bytes, out, packets) = measure(&Flood { name, packet, percent, allocations });
+        (kinds, most) = (kinds + 1, most.max(packets));
+        if out > bytes {
+            larger.push(format!("{} bytes for {}", grouped(out), grouped(bytes)));
+        }
     }
+    let packets = count(most, "packet");
+    let larger = listed(&larger);
+    figure(
+        "floods::one_packet_makes_at_most_one",
+        &format!("{kinds} kinds: {packets} at most for one; bytes out are at most bytes in, but for {larger}"),
+    );
 }
 
 /// Nothing is fetched: a driver that is late, or a socket that is full.
@@ -125,14 +139,16 @@ fn answers_that_are_never_fetched() {
     let (mut s, p) = connected(assoc_config("cmt"));
     let hb = encoded(&Heartbeat::new(&[7; 1_000]));
     let bytes = Bytes::from(p.packet(&[&many(&hb, 64_000)]));
-    let memory = allocation_counter::measure(|| (0..10_000).for_each(|_| s.handle(HOME, &bytes)));
+    let used = allocation_counter::measure(|| (0..10_000).for_each(|_| s.handle(HOME, &bytes)));
     let waiting = s.drain().len();
-    println!(
-        "10,000 packets of {} bytes, nothing fetched: {} bytes held, {waiting} packets wait",
-        bytes.len(),
-        memory.bytes_current
+    figure(
+        "floods::answers_that_are_never_fetched",
+        &format!(
+            "{waiting} answers in {} after 10,000 packets of {} bytes",
+            memory(used.bytes_current),
+            grouped(bytes.len())
+        ),
     );
-    assert!(memory.bytes_current < 100_000 && waiting <= 64);
 }
 
 /// New invalid streams are acknowledged and reported (RFC 9260 §6.5): both in one packet, not larger than what came.
@@ -154,15 +170,19 @@ fn data_for_streams_that_do_not_exist() {
         bytes_out += bytes_of(&out);
         most = most.max(out.len());
     }
-    println!("{FLOOD} DATA for invalid streams: {bytes_in} bytes in, {bytes_out} out, {most} packets at most for one");
     assert!(bytes_out <= bytes_in && most <= 1);
+    figure(
+        "floods::data_for_streams_that_do_not_exist",
+        &format!("{} bytes in, {} out", grouped(bytes_in), grouped(bytes_out)),
+    );
 }
 
 /// A SACK names what is missing however small the packet is that it answers: leaving runs out would take back what was
 /// acknowledged. So who has punched holes gets a packet for a packet, at most a whole one, at its confirmed address.
 #[test]
 fn duplicates_beside_holes() {
-    for holes in [0u32, 50, 140, 290, 2_000] {
+    let (mut came, mut sizes) = (0, vec![]);
+    for holes in [0u32, 50, 140, 291, 292, 2_000] {
         let (mut s, p) = connected(assoc_config("cmt"));
         for i in 0..=holes {
             s.answers(HOME, &p.packet(&[&data(p.tsn.plus(2 * i), 0, (2 * i) as u16, WHOLE, b"x")]));
@@ -180,6 +200,9 @@ fn duplicates_beside_holes() {
             again.len()
         );
         assert!(most <= 1_200 && most <= 32 + 4 * holes as usize);
+        came = again.len();
+        sizes.push(format!("{} beside {}", grouped(most), count(holes, "hole")));
         s.check();
     }
+    figure("floods::duplicates_beside_holes", &format!("{came} bytes in; out {}", listed(&sizes)));
 }

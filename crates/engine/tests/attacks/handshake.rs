@@ -2,12 +2,11 @@
 
 use super::peer::*;
 use crate::common::changed;
+use crate::common::page::{count, figure, figures, grouped, memory};
 use crate::common::sampled::all_cases;
 use anabranch_wire::{CookieEcho, Encode, InitFields, Parameter, kind};
 use bytes::Bytes;
 use std::net::{IpAddr, Ipv4Addr};
-
-const MIB: u64 = 1 << 20;
 
 fn allocations(f: impl FnOnce()) -> allocation_counter::AllocationInfo {
     allocation_counter::measure(f)
@@ -25,9 +24,10 @@ fn a_flood_of_inits() {
     let mut s = Server::new(assoc_config("cmt"));
     let bare = Bytes::from(init(fields(), &[]));
     let full = Bytes::from(init(fields(), &all_extensions()));
+    let (mut sizes, mut most, mut allocated) = (vec![], 0, 0);
     for (name, bytes) in [("bare", bare), ("with all extensions", full)] {
         let (mut answers, mut largest) = (0, 0);
-        let memory = allocations(|| {
+        let used = allocations(|| {
             for n in 0..inits {
                 s.handle(source(n % 100_000), &bytes);
                 while let Some((to, len)) = s.next_packet() {
@@ -41,16 +41,23 @@ fn a_flood_of_inits() {
             "{inits} INITs ({name}) from 100,000 sources: {answers} answers, {} bytes in, {largest} out; memory at \
              most {} bytes more, {} at the end; {:.1} allocations each",
             bytes.len(),
-            memory.bytes_max,
-            memory.bytes_current,
-            memory.count_total as f64 / f64::from(inits)
+            used.bytes_max,
+            used.bytes_current,
+            used.count_total as f64 / f64::from(inits)
         );
         assert_eq!((answers, s.ids().len()), (inits, 0));
-        assert!(memory.bytes_max < MIB && memory.bytes_current < MIB as i64);
-        assert!(memory.count_total < 20 * u64::from(inits), "work for each INIT");
-        // 20 bytes of fixed fields and a cookie: no more than RFC 9260 §3.3.3 asks for, unless both know more.
-        assert!(largest <= if name == "bare" { 136 } else { 384 }, "{largest}");
+        sizes.push((bytes.len(), largest));
+        (most, allocated) = (most.max(used.bytes_max), allocated + used.count_total);
     }
+    let flood = format!(
+        "from 100,000 sources: one answer each, {} at most, {} in all",
+        memory(most),
+        count(allocated, "allocation")
+    );
+    // 20 bytes of fixed fields and a cookie: no more than RFC 9260 §3.3.3 asks for, unless both know more.
+    let [(bare, small), (full, large)] = sizes[..] else { panic!("two floods") };
+    let sizes = format!("{bare} bytes in, {small} out; with all extensions {full} in, {large} out");
+    figures("handshake::a_flood_of_inits", &[&flood, &sizes]);
 }
 
 /// A driver that is late: what waits is bounded, not what comes.
@@ -58,10 +65,13 @@ fn a_flood_of_inits() {
 fn a_flood_of_inits_whose_answers_are_never_sent() {
     let mut s = Server::new(assoc_config("cmt"));
     let bytes = Bytes::from(init(fields(), &all_extensions()));
-    let memory = allocations(|| (0..flood()).for_each(|n| s.handle(source(n % 100_000), &bytes)));
+    let used = allocations(|| (0..flood()).for_each(|n| s.handle(source(n % 100_000), &bytes)));
     let waiting = s.drain().len();
-    println!("{} INITs unanswered: {} bytes of memory, {waiting} answers wait", flood(), memory.bytes_max);
-    assert!(memory.bytes_max < MIB && waiting <= 512);
+    println!("{} INITs unanswered: {} bytes of memory, {waiting} answers wait", flood(), used.bytes_max);
+    figure(
+        "handshake::a_flood_of_inits_whose_answers_are_never_sent",
+        &format!("{waiting} answers wait, in {}", memory(used.bytes_max)),
+    );
 }
 
 /// Shows: 9260/A18.
@@ -104,19 +114,16 @@ fn forged_cookies() {
         })
         .collect();
     let mut sent = 0;
-    let memory = allocations(|| {
+    let used = allocations(|| {
         for n in 0..100_000 {
             s.handle(source(1), &forged[n % forged.len()]);
             sent += usize::from(s.next_packet().is_some());
         }
     });
-    println!(
-        "100,000 forged cookies: {sent} answers, {} associations, {} allocations, {} bytes of memory",
-        s.ids().len(),
-        memory.count_total,
-        memory.bytes_max
-    );
-    assert_eq!((sent, s.ids().len(), memory.count_total), (0, 0, 0));
+    assert_eq!((sent, s.ids().len()), (0, 0));
+    let (answers, open) = (count(sent, "answer"), count(s.ids().len(), "association"));
+    let text = format!("100,000: {answers}, {open}, {}", count(used.count_total, "allocation"));
+    figure("handshake::forged_cookies", &text);
 }
 
 /// Shows: 9260/A29.
@@ -125,7 +132,7 @@ fn a_cookie_again_and_again() {
     let (mut s, p) = connected(assoc_config("cmt"));
     let echo = Bytes::from(p.packet(&[&encoded(&CookieEcho { cookie: &p.cookie })]));
     let (mut home, mut elsewhere) = (0, 0);
-    let memory = allocations(|| {
+    let used = allocations(|| {
         for n in 0..100_000 {
             let from = if n % 2 == 0 { HOME } else { source(n) };
             s.handle(from, &echo);
@@ -139,9 +146,9 @@ fn a_cookie_again_and_again() {
          {} bytes more",
         echo.len(),
         s.ids().len(),
-        memory.bytes_current
+        used.bytes_current
     );
-    assert!(s.ids().len() == 1 && elsewhere == 0 && home <= echo.len() * 100_000 && memory.bytes_current < 10_000);
+    assert!(s.ids().len() == 1 && elsewhere == 0 && home <= echo.len() * 100_000);
     s.check();
 
     // After its end a cookie that is still fresh opens one association, which is not kept alive; a stale one none.
@@ -158,8 +165,14 @@ fn a_cookie_again_and_again() {
         packets += s.advance(ms(1_000)).len();
         assert!(s.now.since(began) < ms(3_600_000));
     }
-    println!("a replayed cookie's association: gone after {:?}, {packets} packets", s.now.since(began));
-    assert!(packets <= 100);
+    figure(
+        "handshake::a_cookie_again_and_again",
+        &format!(
+            "100,000 times: 1 association, {} more; a replayed one is gone after {} s and {packets} small packets",
+            memory(used.bytes_current),
+            s.now.since(began).as_millis() / 1_000
+        ),
+    );
     let late = s.answers(HOME, &echo);
     assert_eq!((chunks_of(&late), s.ids().len()), (vec![vec![kind::ERROR]], 0));
 }
@@ -194,7 +207,14 @@ fn an_init_with_eight_thousand_addresses() {
     assert_eq!((paths, s.ids().len()), (16, 1));
     assert!(chunks_of(&elsewhere).iter().all(|c| *c == [kind::HEARTBEAT]), "nothing but probes");
     // One small probe for each second at first, then each address once in a heartbeat interval (RFC 9260 §5.4, §8.3).
-    assert!(answer <= 384 && largest <= 40 && worst <= 15 && elsewhere.len() <= 15 * (6 + 120));
+    figure(
+        "handshake::an_init_with_eight_thousand_addresses",
+        &format!(
+            "8,180 addresses: answered with {answer} bytes; {} of {largest} bytes to all of them in an hour, never \
+             more than {worst} in a second",
+            count(elsewhere.len(), "packet")
+        ),
+    );
 }
 
 #[test]
@@ -215,18 +235,30 @@ fn oversized_parameters() {
         ("HMAC-ALGO", of(0x8004, 60_000)),
         ("padding", of(0x8005, 60_000)),
     ];
+    let (mut most, mut work, mut held) = ((0, 0), 0, 0);
     for (name, params) in cases {
         let bytes = Bytes::from(init(fields(), &params));
         let mut out = 0;
-        let memory = allocations(|| {
+        let used = allocations(|| {
             s.handle(HOME, &bytes);
             out = s.next_packet().map_or(0, |p| p.1);
         });
-        println!("{name}: {} bytes in, {out} out, {} allocations", bytes.len(), memory.count_total);
-        assert!(out <= 1_200 && memory.count_total < 100 && memory.bytes_max < 10_000, "{name} {memory:?}");
+        println!("{name}: {} bytes in, {out} out, {} allocations", bytes.len(), used.count_total);
+        most = most.max((out, bytes.len()));
+        (work, held) = (work.max(used.count_total), held.max(used.bytes_max));
         assert_eq!(s.next_packet(), None);
     }
     assert!(s.ids().is_empty());
+    figure(
+        "handshake::oversized_parameters",
+        &format!(
+            "at most {} bytes out, for {} in; {} and {} at most",
+            grouped(most.0),
+            grouped(most.1),
+            count(work, "allocation"),
+            memory(held)
+        ),
+    );
 }
 
 #[test]
@@ -236,6 +268,7 @@ fn all_streams_there_are() {
         c.limits.inbound_streams = u16::MAX;
     });
     let wide = InitFields { outbound_streams: u16::MAX, inbound_streams: u16::MAX, ..fields() };
+    let mut held = 0;
     for (name, config) in [("65,535 accepted", many), ("default", assoc_config("cmt"))] {
         let mut s = Server::new(config.clone());
         let mut peer = None;
@@ -254,19 +287,21 @@ fn all_streams_there_are() {
             idle.bytes_current, used.bytes_current
         );
         assert_eq!(read, u32::from(config.limits.inbound_streams));
-        // The number expected next on each stream is all there is to keep.
-        assert!(used.bytes_current < 2 * 65_536 + 10_000);
+        held = held.max(used.bytes_current);
     }
+    // The number expected next on each stream is all there is to keep.
+    figure("handshake::all_streams_there_are", &format!("{} more after a message on each", memory(held)));
 }
 
 /// Sources that finish the handshake, as many hosts of one attacker would.
 #[test]
 fn a_thousand_associations_that_do_nothing() {
     let mut s = Server::new(assoc_config("cmt"));
-    let memory = allocations(|| (1..=1_000).for_each(|n| drop(s.connect(source(n), fields(), &all_extensions()))));
-    let each = memory.bytes_current / 1_000;
+    let used = allocations(|| (1..=1_000).for_each(|n| drop(s.connect(source(n), fields(), &all_extensions()))));
+    let each = used.bytes_current / 1_000;
     println!("1,000 idle associations: {each} bytes each");
-    assert!(s.ids().len() == 1_000 && each <= 4_400);
+    assert_eq!(s.ids().len(), 1_000);
+    figure("handshake::a_thousand_associations_that_do_nothing", &format!("{} for each", memory(each)));
 }
 
 #[test]

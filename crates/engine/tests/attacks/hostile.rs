@@ -1,6 +1,7 @@
 //! A peer, or an attacker in between, that breaks the rules: no panic, no memory, no answer that amplifies, and an
 //! association that did nothing wrong goes on.
 
+use crate::common::page::figure;
 use crate::common::*;
 use crate::scene::*;
 use anabranch_base::{RandomStream, Ssn, StreamId, Tsn};
@@ -22,13 +23,16 @@ fn old_sacks_are_ignored() {
 
 #[test]
 fn a_sack_for_what_was_never_sent_ends_it() {
-    for (ahead, gaps) in [(1, &[][..]), (1_000, &[]), (1 << 31, &[]), (0, &[(1, 1)]), (0, &[(500, 65_535)])] {
+    let lies = [(1, &[][..]), (1_000, &[]), (1 << 31, &[]), (0, &[(1, 1)]), (0, &[(500, 65_535)])];
+    for (ahead, gaps) in lies {
         let mut s = scene();
         let lie = sack(s.client_tsn.plus(ahead), 100_000, gaps);
         s.client_gets(&[&lie]);
         assert!(s.answers().contains(&vec![kind::ABORT]), "{ahead} {gaps:?}");
         assert!(matches!(s.client_is_closed(), Some(CloseReason::ProtocolViolation(_))));
     }
+    let text = format!("{} kinds of it: by the first one", lies.len());
+    figure("hostile::a_sack_for_what_was_never_sent_ends_it", &text);
 }
 
 #[test]

@@ -2,11 +2,12 @@
 //!
 //! Path `i` joins the client's interface `i` with the server's only one. The server sees the client under another
 //! address and port than the client's own, as behind a NAT.
-#![allow(dead_code)] // each test file uses its part
+#![allow(dead_code, reason = "each test file uses its part")]
 
 pub mod flow;
 pub mod keys;
 pub mod manual;
+pub mod page;
 pub mod raw;
 pub mod sampled;
 pub mod signed;
@@ -24,7 +25,7 @@ use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::rc::Rc;
 
-#[allow(unused_imports)] // not every test file has a flow
+#[allow(unused_imports, reason = "not every test file has a flow")]
 pub use flow::{Flow, number_of, numbered};
 
 pub const PORT: u16 = 5_001;

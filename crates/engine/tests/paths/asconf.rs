@@ -1,5 +1,6 @@
 //! Addresses come and go (RFC 5061): what the peer asks for, and what we ask.
 
+use crate::common::page::figure;
 use crate::common::raw::*;
 use crate::common::signed::*;
 use crate::common::*;
@@ -324,6 +325,7 @@ fn an_address_that_comes_back_has_to_be_confirmed_again() {
             }
         }
     }
+    figure("paths/asconf.rs::an_address_that_comes_back_has_to_be_confirmed_again", "no DATA in 20 s");
 }
 
 /// A source that is no path does not take the last one away, and one that adds itself has to answer in time.
@@ -333,7 +335,13 @@ fn neither_end_is_left_without_an_address_for_good() {
     let sent = s.ask(7, &[delete(1, WILDCARD)]);
     assert_eq!(answers(&sent), [(1, Some(cause_code::DELETE_LAST_ADDRESS))]);
     s.ask(7, &[add(2, WILDCARD), delete(3, WILDCARD)]);
-    s.r.run_for(ms(400_000));
-    let ended = s.r.events.iter().any(|(_, e)| matches!(e, Event::Closed(CloseReason::PeerGone)));
-    assert!(ended, "{:?}", s.r.events);
+    let ended = |s: &Signed| s.r.events.iter().any(|(_, e)| matches!(e, Event::Closed(CloseReason::PeerGone)));
+    let mut seconds = 0;
+    while !ended(&s) {
+        assert!(seconds < 1_000, "{:?}", s.r.events);
+        s.r.run_for(ms(1_000));
+        seconds += 1;
+    }
+    let text = format!("closed within {seconds} s");
+    figure("paths/asconf.rs::neither_end_is_left_without_an_address_for_good", &text);
 }
