@@ -78,9 +78,14 @@ random-configurations count="20000" first="0":
 soak hours="2":
     ANABRANCH_SOAK_HOURS={{hours}} cargo test --release -p anabranch-engine --test endurance soak -- --nocapture
 
-# Attacks, with what they cost
+# Attacks, with what they cost, held against docs/SECURITY.md
 attacks:
     ANABRANCH_ALL_CASES=1 cargo test -p anabranch-engine --test attacks -- --nocapture --test-threads 1
+
+# The figures in docs/SECURITY.md, PATHS.md and MEASURED.md that tests of the engine hold, written by them
+figures:
+    UPDATE=1 cargo test -p anabranch-engine --lib --test attacks --test endurance --test paths --test transfer
+    UPDATE=1 ANABRANCH_ALL_CASES=1 cargo test -p anabranch-engine --test paths --test transfer --test weather -- rebinding send_buffer events_cost
 
 # Strangers at the door of the real programs, beside a real sender; `--soak 2h` for a long time
 strangers *args:

@@ -1,5 +1,7 @@
 //! Live video through the events that networks have, in virtual time: what `live` loses, and how soon it is whole again.
 
+use crate::common::page::Page;
+use crate::common::sampled::{Sample, all_cases};
 use crate::common::*;
 use crate::film::{links, note, program};
 use anabranch_base::{Duration, Instant, StreamId};
@@ -9,8 +11,6 @@ use anabranch_policy::registry::{Hook, Profile};
 /// A stream and the paths it takes.
 #[derive(Clone)]
 struct Scene {
-    /// Unusable frames that are allowed, the outage itself included.
-    most: usize,
     name: &'static str,
     /// Bits a second, with 25 frames each second in groups of 50.
     rate: u64,
@@ -152,26 +152,18 @@ fn watch(s: &Scene, profile: &Profile, seed: u64) -> Seen {
     seen
 }
 
-fn scene(most: usize, name: &'static str, rate: u64, latency: u64, seconds: u64, paths: &[&str]) -> Scene {
-    Scene { most, name, rate, latency, seconds, paths: paths.iter().map(|p| (*p).to_string()).collect() }
+fn scene(name: &'static str, rate: u64, latency: u64, seconds: u64, paths: &[&str]) -> Scene {
+    Scene { name, rate, latency, seconds, paths: paths.iter().map(|p| (*p).to_string()).collect() }
 }
 
 fn scenes() -> Vec<Scene> {
     let m = 1_000_000;
     vec![
-        scene(0, "calm", 8 * m, 500, 10, &["rate 10mbit delay 20ms limit 200", "rate 10mbit delay 40ms limit 200"]),
-        scene(0, "calm80", 16 * m, 500, 10, &["rate 10mbit delay 20ms limit 200", "rate 10mbit delay 40ms limit 200"]),
+        scene("calm", 8 * m, 500, 10, &["rate 10mbit delay 20ms limit 200", "rate 10mbit delay 40ms limit 200"]),
+        scene("calm80", 16 * m, 500, 10, &["rate 10mbit delay 20ms limit 200", "rate 10mbit delay 40ms limit 200"]),
+        scene("start80-slow", 8 * m, 500, 10, &["rate 6mbit delay 30ms limit 100", "rate 4mbit delay 160ms limit 100"]),
+        scene("start80-300", 8 * m, 300, 10, &["rate 6mbit delay 30ms limit 40", "rate 4mbit delay 160ms limit 40"]),
         scene(
-            1,
-            "start80-slow",
-            8 * m,
-            500,
-            10,
-            &["rate 6mbit delay 30ms limit 100", "rate 4mbit delay 160ms limit 100"],
-        ),
-        scene(2, "start80-300", 8 * m, 300, 10, &["rate 6mbit delay 30ms limit 40", "rate 4mbit delay 160ms limit 40"]),
-        scene(
-            45,
             "spike600x1",
             8 * m,
             500,
@@ -182,7 +174,6 @@ fn scenes() -> Vec<Scene> {
             ],
         ),
         scene(
-            95,
             "spike1500x2",
             8 * m,
             500,
@@ -193,7 +184,6 @@ fn scenes() -> Vec<Scene> {
             ],
         ),
         scene(
-            160,
             "spike3000x3",
             8 * m,
             500,
@@ -203,16 +193,8 @@ fn scenes() -> Vec<Scene> {
                 "rate 10mbit delay 40ms limit 200 at 8s delay 3s at 11s delay 40ms",
             ],
         ),
+        scene("spike3000x3one", 8 * m, 500, 20, &["rate 10mbit delay 20ms limit 200 at 8s delay 3s at 11s delay 20ms"]),
         scene(
-            160,
-            "spike3000x3one",
-            8 * m,
-            500,
-            20,
-            &["rate 10mbit delay 20ms limit 200 at 8s delay 3s at 11s delay 20ms"],
-        ),
-        scene(
-            0,
             "spike-one-of-two",
             8 * m,
             500,
@@ -223,7 +205,6 @@ fn scenes() -> Vec<Scene> {
             ],
         ),
         scene(
-            5,
             "collapse1of2",
             8 * m,
             500,
@@ -231,7 +212,6 @@ fn scenes() -> Vec<Scene> {
             &["rate 8mbit delay 20ms limit 200 at 8s rate 1mbit at 14s rate 8mbit", "rate 10mbit delay 40ms limit 200"],
         ),
         scene(
-            115,
             "collapse2of2",
             8 * m,
             500,
@@ -242,7 +222,6 @@ fn scenes() -> Vec<Scene> {
             ],
         ),
         scene(
-            0,
             "dark1of2",
             8 * m,
             500,
@@ -250,7 +229,6 @@ fn scenes() -> Vec<Scene> {
             &["rate 10mbit delay 20ms limit 200 at 8s down at 12s up", "rate 10mbit delay 40ms limit 200"],
         ),
         scene(
-            105,
             "dark2of2",
             8 * m,
             500,
@@ -261,7 +239,6 @@ fn scenes() -> Vec<Scene> {
             ],
         ),
         scene(
-            2,
             "jitterloss",
             8 * m,
             500,
@@ -269,7 +246,6 @@ fn scenes() -> Vec<Scene> {
             &["rate 10mbit delay 30ms 10ms loss 2% limit 200", "rate 10mbit delay 30ms 10ms loss 2% limit 200"],
         ),
         scene(
-            2,
             "jitterlossfree",
             8 * m,
             500,
@@ -280,7 +256,6 @@ fn scenes() -> Vec<Scene> {
             ],
         ),
         scene(
-            60,
             "jitter50loss5",
             8 * m,
             800,
@@ -288,25 +263,16 @@ fn scenes() -> Vec<Scene> {
             &["rate 10mbit delay 60ms 50ms loss 5% limit 200", "rate 10mbit delay 60ms 50ms loss 5% limit 200"],
         ),
         scene(
-            15,
             "loss0.5unlike",
             8 * m,
             300,
             20,
             &["rate 6mbit delay 30ms loss 0.5% limit 100", "rate 4mbit delay 160ms loss 0.5% limit 100"],
         ),
-        scene(300, "scarce60", 8 * m, 500, 20, &["rate 5mbit delay 30ms limit 100"]),
+        scene("scarce60", 8 * m, 500, 20, &["rate 5mbit delay 30ms limit 100"]),
+        scene("scarce60two", 8 * m, 500, 20, &["rate 3mbit delay 30ms limit 100", "rate 2mbit delay 60ms limit 100"]),
+        scene("overload4of6", 6 * m, 300, 20, &["rate 4mbit delay 20ms limit 100"]),
         scene(
-            310,
-            "scarce60two",
-            8 * m,
-            500,
-            20,
-            &["rate 3mbit delay 30ms limit 100", "rate 2mbit delay 60ms limit 100"],
-        ),
-        scene(290, "overload4of6", 6 * m, 300, 20, &["rate 4mbit delay 20ms limit 100"]),
-        scene(
-            3,
             "ramp",
             8 * m,
             500,
@@ -317,7 +283,6 @@ fn scenes() -> Vec<Scene> {
             ],
         ),
         scene(
-            5,
             "bursts",
             8 * m,
             500,
@@ -327,22 +292,54 @@ fn scenes() -> Vec<Scene> {
     ]
 }
 
+const PAGE: Page = Page {
+    file: "MEASURED.md",
+    command: "UPDATE=1 ANABRANCH_ALL_CASES=1 cargo test -p anabranch-engine --test weather events",
+};
+const SEEDS: u64 = 10;
+
+/// What a scene cost, seed by seed, is what docs/MEASURED.md says, or within it where not all seeds are run.
+fn hold(scene: &str, unusable: &[usize]) {
+    let (least, most) = (unusable.iter().min().expect("seeds"), unusable.iter().max().expect("seeds"));
+    let measured = if least == most { least.to_string() } else { format!("{least} to {most}") };
+    let rows = PAGE.hold("unusable frames of 500 (250)", |row| {
+        (row.cell("scene")? == format!("`{scene}`")).then_some(())?;
+        if all_cases() {
+            return Some(measured.clone());
+        }
+        let says = row.cell("unusable frames of 500 (250)")?;
+        let (from, to) = says.split_once(" to ").unwrap_or((says, says));
+        let within =
+            from.parse().is_ok_and(|from: usize| from <= *least) && to.parse().is_ok_and(|to: usize| *most <= to);
+        assert!(within, "{scene}: {unusable:?}, and docs/MEASURED.md says {says}, written by {}", PAGE.command);
+        Some(says.to_owned())
+    });
+    assert_eq!(rows, 1, "rows of docs/MEASURED.md for {scene}");
+}
+
 /// A packet of an outage is late whatever happens; frames beyond those are the sender's. A delay that falls back keeps
 /// the order, so a spike of 3 s that ends at 11 s is over at 14 s.
-#[test]
-fn events_cost_little_more_than_they_must() {
+fn events(which: fn(usize) -> bool) {
     let live = Profile::named("live").expect("registered");
-    let mut wrong = vec![];
-    for s in scenes() {
-        for seed in 1..=2 {
-            let o = watch(&s, &live, seed);
-            println!("{} seed {seed}: {} of at most {} unusable, late {:.4}", s.name, o.unusable, s.most, o.late_bytes);
-            if o.unusable > s.most || o.late_bytes > 0.01 {
-                wrong.push(format!("{} seed {seed}: {o:?}", s.name));
-            }
-        }
+    for (_, s) in scenes().into_iter().enumerate().filter(|(i, _)| which(*i)) {
+        let mut sample = Sample::one_in(SEEDS as usize / 2);
+        let seen: Vec<Seen> = (1..=SEEDS).filter(|_| sample.takes()).map(|seed| watch(&s, &live, seed)).collect();
+        let (unusable, late): (Vec<_>, Vec<_>) = seen.iter().map(|o| (o.unusable, o.late_bytes)).unzip();
+        println!("{}: {unusable:?} unusable, late {late:.4?}", s.name);
+        assert!(late.iter().all(|late| *late <= 0.01), "{}: late {late:.4?}", s.name);
+        hold(s.name, &unusable);
     }
-    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn events_cost_what_is_known() {
+    events(|i| i % 2 == 0);
+}
+
+/// Beside the others.
+#[test]
+fn more_events_cost_what_is_known() {
+    events(|i| i % 2 == 1);
 }
 
 /// For tuning: `SCENES=spike PROFILE=live SEEDS=3 cargo test --test weather table -- --ignored --nocapture`.

@@ -1,6 +1,7 @@
 //! The deaths that come differently: slow, flapping, from the start, with another address, only half, or both paths.
 
 use super::measure::{PROFILES, Run, judge, links};
+use super::table;
 use crate::common::*;
 use anabranch_base::{Duration, Instant};
 use anabranch_engine::{Event, PathReason};
@@ -63,9 +64,11 @@ fn flapping() {
         }
         // At most one bound without news per death.
         let (sent, got) = (run.flow.sent, run.flow.got - before);
-        let share = f64::from(got) / (rate(profile) as f64 * run.b.now.since(began).as_secs_f64());
+        let all = rate(profile) as f64 * run.b.now.since(began).as_secs_f64();
+        // What was on its way at the beginning may come beside all of those.
+        let share = (f64::from(got) / all).min(1.0);
         println!("flapping {profile:12} {got} of {sent} messages came in time, {:.1} %", share * 100.0);
-        assert!(share >= 0.99, "{profile}: {share}");
+        table::odd("flapping: messages that come in time, %", profile, &format!("{:.1}", share * 100.0));
         run.settle();
     }
 }
@@ -109,6 +112,7 @@ fn first_path_dead() {
         println!("first path dead {profile:12} connected after {took}");
         // T1 is RTO.Initial, a second (RFC 9260 §16), then a round trip for INIT and one for the cookie.
         assert!(took <= ms(1_145), "{profile}: {took}: {:?}", b.client_events);
+        table::odd("the first path is dead: connected after, ms", profile, &format!("{:.0}", took.as_millis_f64()));
         let mut run = Run::of(b, rate(profile));
         run.go(ms(3_000));
         assert_eq!(run.packets_on(0), 0, "{profile}: data on a path that never answered");
@@ -160,13 +164,15 @@ fn loss_of_thirty_per_cent() {
         run.go(ms(3_000));
         set(&mut run, 0, Direction::Forward, Setting::Loss(LossConfig::bernoulli(0.3)));
         run.b.client_events.clear();
-        run.go(ms(60_000));
+        let behind = [(); 4].map(|()| {
+            run.go(ms(15_000));
+            run.flow.sent - run.flow.got
+        });
         let silent = |e: &&Event| matches!(e, Event::PathChanged { reason: PathReason::Silent, .. });
         let n = run.b.client_events.iter().filter(silent).count();
-        let late = run.flow.sent - run.flow.got;
-        println!("loss 30 % {profile:12} suspected {n} times in a minute, {late} messages on their way at its end");
-        assert!((9..=72).contains(&n), "{profile}: suspected {n} times");
-        assert!(late <= 10 * rate(profile) as u32, "{profile}: {late} messages behind");
+        table::odd("30 % loss: doubted in a minute", profile, &n.to_string());
+        let on_their_way = behind.map(|n| n.to_string()).join(", ");
+        table::odd("30 % loss: messages on their way after each quarter of it", profile, &on_their_way);
         run.settle();
     }
 }
@@ -175,7 +181,7 @@ fn loss_of_thirty_per_cent() {
 #[test]
 fn both_then_one_back() {
     for profile in PROFILES {
-        for back in 0..2 {
+        let first_message = [0, 1].map(|back| {
             let mut run = Run::new(8, profile, &usual(), rate(profile));
             run.go(ms(3_000));
             run.b.cut(0);
@@ -190,12 +196,11 @@ fn both_then_one_back() {
                 run.go(ms(10));
             }
             let took = run.b.now.since(restored);
-            println!("both dead, path {back} back {profile:12} first message after {took}");
-            let most = if profile == "thin" { 2_350 } else { 1_350 };
-            assert!((ms(100)..=ms(most)).contains(&took), "{profile}: {took}");
             run.go(ms(5_000));
             assert_eq!(run.b.path(Side::Client, back).state, PathState::Active, "{profile}");
             run.settle();
-        }
+            format!("{:.0}", took.as_millis_f64())
+        });
+        table::odd("both dead, one back: first message after, ms", profile, &first_message.join(", "));
     }
 }
