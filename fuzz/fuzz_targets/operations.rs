@@ -9,6 +9,8 @@ use libfuzzer_sys::fuzz_target;
 mod common;
 #[path = "../../crates/engine/tests/common/operated.rs"]
 mod operated;
+#[path = "../../crates/engine/tests/common/profiles.rs"]
+mod profiles;
 
 fuzz_target!(|data: &[u8]| {
     operated::play_bytes(data);

@@ -98,7 +98,7 @@ fn a_browser_that_complains_is_heard() {
     for wrong in ["console.error('loud');", "unknown.to(this);"] {
         std::fs::write(&page, format!("<!doctype html><title>x</title><script>{wrong}</script>")).unwrap();
         let Some((_, log)) = browse(&page) else {
-            eprintln!("skipped: no chromium here to open {}", page.display());
+            eprintln!("SKIPPED {}: no chromium here to open it", page.display());
             return;
         };
         assert_eq!(complaints(&log).len(), 1, "{wrong}: {log}");
@@ -108,7 +108,7 @@ fn a_browser_that_complains_is_heard() {
 #[track_caller]
 fn opens(page: &Path, plots: usize, marks: &[&str]) {
     let Some((dom, log)) = browse(page) else {
-        eprintln!("skipped: no chromium here to open {}", page.display());
+        eprintln!("SKIPPED {}: no chromium here to open it", page.display());
         return;
     };
     assert!(complaints(&log).is_empty(), "{log}");

@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn a_writer_that_fails_is_no_harm() {
         if !std::path::Path::new("/dev/full").exists() {
-            eprintln!("skipped: a_writer_that_fails_is_no_harm (no /dev/full)");
+            eprintln!("SKIPPED a_writer_that_fails_is_no_harm: no /dev/full");
             return;
         }
         // Flushing the file header fails at once there.

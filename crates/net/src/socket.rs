@@ -204,7 +204,7 @@ mod tests {
     #[test]
     fn wildcards_of_both_families_share_a_port() {
         if !has_ipv6() {
-            eprintln!("skipped: wildcards_of_both_families_share_a_port (no IPv6)");
+            eprintln!("SKIPPED wildcards_of_both_families_share_a_port: no IPv6");
             return;
         }
         let v4 = listen(Transport::Udp, "0.0.0.0:0".parse().unwrap()).unwrap();

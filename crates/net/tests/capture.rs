@@ -56,7 +56,7 @@ async fn a_dissector_finds_nothing_wrong() {
     let dir = tempfile::tempdir().unwrap();
     let (near, far) = captured(dir.path()).await;
     if Command::new("tshark").arg("-v").output().is_err() {
-        eprintln!("skipped: a_dissector_finds_nothing_wrong (no tshark)");
+        eprintln!("SKIPPED a_dissector_finds_nothing_wrong: no tshark");
         return;
     }
     for file in [near, far] {
@@ -73,7 +73,9 @@ async fn a_dissector_finds_nothing_wrong() {
         assert_eq!(run(wrong), Vec::<String>::new());
         let data = run("sctp.chunk_type == 0");
         if data.is_empty() {
-            eprintln!("skipped in part: port 9899 was taken, so the dissector cannot tell SCTP");
+            eprintln!(
+                "SKIPPED a_dissector_finds_nothing_wrong in part: port 9899 was taken, so that tshark cannot tell SCTP"
+            );
             continue;
         }
         assert!(data.len() > 100, "{} packets with DATA", data.len());

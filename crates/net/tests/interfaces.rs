@@ -34,7 +34,7 @@ impl World {
         let id = std::process::id() % 10_000;
         let w = World { client: format!("abc{test}{id}"), server: format!("abs{test}{id}") };
         if !usable || !ip(&format!("netns add {}", w.client)) || !ip(&format!("netns add {}", w.server)) {
-            eprintln!("skipped: {test} (needs root, ip and network namespaces)");
+            eprintln!("SKIPPED {test}: needs root, ip and network namespaces");
             return None;
         }
         for ns in [&w.client, &w.server] {

@@ -69,7 +69,7 @@ async fn ipv4() {
 #[tokio::test]
 async fn ipv6() {
     if !has_ipv6() {
-        eprintln!("skipped: ipv6 (no IPv6 loopback)");
+        eprintln!("SKIPPED ipv6: no IPv6 loopback");
         return;
     }
     let p = pair("[::1]:0", &["::1"]).await;

@@ -56,7 +56,7 @@ mod tests {
     #[test]
     fn a_picture_has_the_size_and_the_ink_of_its_drawing() {
         let Ok(rasteriser) = Rasteriser::new() else {
-            eprintln!("skipped: this machine has no fonts");
+            eprintln!("SKIPPED a_picture_has_the_size_and_the_ink_of_its_drawing: this machine has no fonts");
             return;
         };
         let drawing = LinePlot::new("a").series("b", [(0.0, 1.0), (1.0, 2.0)]).draw();

@@ -3,6 +3,7 @@
 //! The client gets forged chunks behind a valid tag between honest packets of a live peer, in any order, with any
 //! losses, while both users send, read, and move between interfaces.
 
+use crate::profiles::PROFILES;
 use anabranch_base::{Duration, Instant, Mid, RandomStream, Ssn, StreamId, Tsn};
 use anabranch_engine::{AssocConfig, AssocId, Association, Endpoint, EndpointConfig, LocalId, SendOptions, Transmit};
 use anabranch_policy::registry::{Hook, Profile};
@@ -16,7 +17,6 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 const PORT: u16 = 5_001;
-const PROFILES: [&str; 8] = ["sctp", "cmt", "live", "confluent", "low-latency", "cmt-rtx-csi", "thin", "media"];
 const IFACES: u16 = 3;
 
 fn server_addr() -> SocketAddr {
@@ -187,9 +187,8 @@ pub struct Driven {
 }
 
 impl Driven {
-    fn new(profile: u8) -> Driven {
-        let (name, extensions) = (PROFILES[usize::from(profile) % PROFILES.len()], profile / PROFILES.len() as u8);
-        let profile = Profile::named(name).expect("registered");
+    fn new(profile: u8, extensions: u8) -> Driven {
+        let profile = Profile::named(PROFILES[usize::from(profile) % PROFILES.len()]).expect("registered");
         let mut config = AssocConfig::with(profile, anabranch_engine::Constants::RFC);
         config.limits.receive_buffer = 30_000;
         config.limits.send_buffer = 100_000;
@@ -476,7 +475,7 @@ impl Driven {
 /// Plays `data`; panics where an invariant does not hold.
 pub fn drive(data: &[u8]) {
     let mut input = Input(data);
-    let mut d = Driven::new(input.u8());
+    let mut d = Driven::new(input.u8(), input.u8());
     d.check();
     for _ in 0..400 {
         if input.0.is_empty() {

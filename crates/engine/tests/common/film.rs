@@ -8,13 +8,13 @@ use anabranch_sim::LinkConfig;
 use anabranch_sim::netem::{NoGuest, read_links, split};
 
 /// Both directions of a path in netem's words, as `anabranch emulate` reads them.
-#[allow(dead_code)] // Not by every test.
+#[allow(dead_code, reason = "not every test file sets up a program's stream")]
 pub fn links(words: &str) -> (LinkConfig, LinkConfig) {
     read_links(&split(words, &[]), &mut NoGuest, None).expect(words).of(28)
 }
 
 /// The constants of the program.
-#[allow(dead_code)] // Not by every test.
+#[allow(dead_code, reason = "not every test file sets up a program's stream")]
 pub fn program(profile: &Profile, seed: u64) -> AssocConfig {
     let mut config = AssocConfig::new(profile.clone());
     config.seed = seed;

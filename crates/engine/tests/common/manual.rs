@@ -1,7 +1,7 @@
 //! The client as it is, its peer played by the test: packets of both sides are seen and go nowhere.
 //!
 //! The handshake is a real one; then the server is cut off, and what it would say is written by hand.
-#![allow(dead_code)] // each test file uses its part
+#![allow(dead_code, reason = "each test file uses its part")]
 
 use super::*;
 use anabranch_base::{Ssn, Tsn};

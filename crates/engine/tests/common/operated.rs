@@ -1,6 +1,7 @@
 //! Sequences of what users, interfaces, NATs and networks do, played: the random tests and the fuzz target share it.
 
 use crate::common::*;
+use crate::profiles::PROFILES;
 use anabranch_base::{RandomStream, StreamId};
 use anabranch_engine::{AssocConfig, Association, CloseReason, Endpoint, EndpointConfig, Event, LocalId, SendOptions};
 use anabranch_policy::registry::Hook;
@@ -8,7 +9,6 @@ use anabranch_sim::{Direction, LossConfig, Setting};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub const PATHS: usize = 3;
-pub const PROFILES: [&str; 8] = ["sctp", "cmt", "live", "confluent", "low-latency", "cmt-rtx-csi", "thin", "media"];
 
 #[derive(Clone, Debug)]
 pub enum Op {

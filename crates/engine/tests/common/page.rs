@@ -125,7 +125,7 @@ pub fn figures(test: &str, texts: &[&str]) {
     assert_eq!(found, texts.len(), "rows of docs/SECURITY.md that name {test}");
 }
 
-/// The same for a test that one row names.
+/// [`figures`] of a test that one row names.
 pub fn figure(test: &str, text: &str) {
     figures(test, &[text]);
 }

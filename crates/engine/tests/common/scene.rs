@@ -1,5 +1,5 @@
 //! A connected pair and forged packets, for tests of what a hostile peer or an eavesdropper can do.
-#![allow(dead_code)] // each test file uses its part
+#![allow(dead_code, reason = "each test file uses its part")]
 
 use crate::common::*;
 use anabranch_base::{Ssn, StreamId, Tsn};

@@ -1,5 +1,5 @@
 //! An accepted association with a peer that signs, whose ASCONF is written by hand.
-#![allow(dead_code)] // each test file uses its part
+#![allow(dead_code, reason = "each test file uses its part")]
 
 use super::keys::{association_key, key_vector, signed};
 use super::raw::*;

@@ -1,11 +1,14 @@
 //! The seeds of the fuzz target `association`, and what it found.
 
 use crate::driven::drive;
+use crate::profiles::PROFILES;
 
 #[test]
 fn nothing_at_all() {
-    for profile in 0..128 {
-        drive(&[profile]);
+    for profile in 0..PROFILES.len() as u8 {
+        for extensions in 0..32 {
+            drive(&[profile, extensions]);
+        }
     }
 }
 

@@ -6,6 +6,8 @@ mod common;
 mod driven;
 #[path = "../common/operated.rs"]
 mod operated;
+#[path = "../common/profiles.rs"]
+mod profiles;
 #[path = "../common/random_configuration.rs"]
 mod random_configuration;
 

@@ -3,7 +3,8 @@
 //!
 //! `PROPTEST_CASES` sets how many sequences are tried.
 
-use crate::operated::{Op, PATHS, PROFILES, play, play_bytes, play_with};
+use crate::operated::{Op, PATHS, play, play_bytes, play_with};
+use crate::profiles::PROFILES;
 use proptest::prelude::*;
 
 fn op() -> impl Strategy<Value = Op> {

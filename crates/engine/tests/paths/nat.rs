@@ -17,7 +17,7 @@ fn two() -> Vec<(LinkConfig, LinkConfig)> {
 }
 
 /// Two ends with two paths, not run yet.
-fn bench(config: &AssocConfig, server: &AssocConfig) -> Bench {
+fn two_ends(config: &AssocConfig, server: &AssocConfig) -> Bench {
     let mut b = Bench::pair(5, config, server);
     for (f, r) in two() {
         b.paths.add(&format!("path{}", b.paths.len()), f, r);
@@ -57,7 +57,7 @@ fn abort_for(packet: &[u8]) -> Vec<u8> {
 #[test]
 fn an_answer_that_comes_by_another_path_counts_for_the_one_that_asked() {
     let config = assoc_config("cmt");
-    let mut b = bench(&config, &config);
+    let mut b = two_ends(&config, &config);
     let caught = catch(&mut b, kind::ASCONF_ACK);
     b.connect(&config);
     let until = b.now + ms(3_000);
@@ -114,7 +114,7 @@ fn answers_that_come_by_another_path_never_make_a_storm() {
 #[test]
 fn an_abort_of_a_host_that_does_not_know_a_path_on_trial_costs_that_path_only() {
     let config = assoc_config("sctp");
-    let mut b = bench(&config, &config);
+    let mut b = two_ends(&config, &config);
     // The nonce never comes back, so the path stays on trial.
     let _caught = catch(&mut b, kind::HEARTBEAT_ACK);
     b.connect(&config);
@@ -140,7 +140,7 @@ fn an_abort_of_a_host_that_does_not_know_a_path_on_trial_costs_that_path_only() 
 fn an_abort_on_a_dead_path_ends_the_association_only_when_no_other_answers() {
     let config = assoc_config("cmt");
     for others_live in [true, false] {
-        let mut b = bench(&config, &config);
+        let mut b = two_ends(&config, &config);
         b.connect(&config);
         b.run_for(ms(3_000));
         let mut flow = Flow::new(Side::Client, 0, 900);
@@ -168,7 +168,7 @@ fn an_abort_on_a_dead_path_ends_the_association_only_when_no_other_answers() {
 fn an_abort_on_a_path_in_use_ends_the_association() {
     let config = assoc_config("cmt");
     for path in [0, 1] {
-        let mut b = bench(&config, &config);
+        let mut b = two_ends(&config, &config);
         b.connect(&config);
         b.run_for(ms(3_000));
         assert_eq!(states(&mut b, Side::Client), [PathState::Active; 2]);
@@ -213,7 +213,7 @@ fn a_relay_that_rewrites_the_port_of_every_packet_is_followed() {
 fn two_paths_behind_one_address_keep_apart_when_a_port_changes() {
     for profile in ["cmt", "live"] {
         let config = assoc_config(profile);
-        let mut b = bench(&config, &config);
+        let mut b = two_ends(&config, &config);
         b.nat[1] = (b.nat[0].ip(), 41_111).into();
         b.connect(&config);
         b.run_for(ms(3_000));
@@ -297,7 +297,7 @@ fn two_clients_behind_one_address_are_two_associations() {
 fn a_peer_without_address_changes_keeps_its_association_and_one_path() {
     let config = assoc_config("cmt");
     let server = changed(config.clone(), |c| c.extensions.dynamic_addresses = false);
-    let mut b = bench(&config, &server);
+    let mut b = two_ends(&config, &server);
     b.connect(&config);
     b.run_for(ms(3_000));
     let mut flow = Flow::new(Side::Client, 0, 900);
@@ -327,7 +327,7 @@ fn a_path_that_could_not_join_is_used_as_the_others_die() {
         for dead in [500, 1_000, 3_000, 7_000, 16_000, 45_000] {
             for paths in [2, 3] {
                 let config = changed(assoc_config(profile), |c| c.failure.max_association_retrans = 100);
-                let mut b = bench(&config, &config);
+                let mut b = two_ends(&config, &config);
                 for _ in 2..paths {
                     b.paths.add("path2", link(10, 40), link(10, 40));
                 }
@@ -366,7 +366,7 @@ fn a_path_whose_network_wakes_joins_within_two_seconds() {
     for profile in ["live", "low-latency", "cmt", "sctp"] {
         for dead in [500, 3_000, 16_000, 45_000] {
             let config = assoc_config(profile);
-            let mut b = bench(&config, &config);
+            let mut b = two_ends(&config, &config);
             b.cut(1);
             b.connect(&config);
             let mut flow = Flow::new(Side::Client, 0, 900);

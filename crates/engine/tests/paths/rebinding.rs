@@ -58,7 +58,7 @@ const PAGE: Page = Page {
 /// What a change costs at most in each profile is what docs/MEASURED.md says, or no more where not all cases are run.
 fn hold(worst: &[(&str, Duration)]) {
     let rows = PAGE.hold("now", |row| {
-        row.cell("command")?.contains("--test paths rebinding").then_some(())?;
+        row.cell("scenario")?.contains("--test paths rebinding").then_some(())?;
         let says = row.cell("now")?;
         let texts: Vec<_> = worst.iter().map(|(p, most)| format!("{:.0} ms in `{p}`", most.as_millis_f64())).collect();
         if all_cases() {

@@ -72,7 +72,7 @@ fn active_windows(a: &Association) -> (usize, u64) {
 #[test]
 fn quality_ticks_on_its_own_clock_and_publishes_to_the_board() {
     let (set, seen) = p1(true);
-    let mut b = bench(1, set, &clean());
+    let mut b = connected_by(1, set, &clean());
     let began = b.now;
     let mut flow = Flow::new(Side::Client, 0, 1_000);
     flow.transfer(&mut b, 4_000, ms(30_000)).expect("arrives");
@@ -107,7 +107,7 @@ fn quality_ticks_on_its_own_clock_and_publishes_to_the_board() {
 #[test]
 fn releases_are_reported_once_per_opportunity() {
     let (set, seen) = p1(true);
-    let mut b = bench(2, set, &clean());
+    let mut b = connected_by(2, set, &clean());
     let mut flow = Flow::new(Side::Client, 0, 1_000);
     flow.transfer(&mut b, 2_000, ms(30_000)).expect("arrives");
     b.run_for(ms(200));
@@ -122,7 +122,7 @@ fn releases_are_reported_once_per_opportunity() {
 #[test]
 fn heartbeat_pairs_set_the_reference_round_trip() {
     let (set, seen) = p1(true);
-    let mut b = bench(3, set, &clean());
+    let mut b = connected_by(3, set, &clean());
     b.run_for(ms(3_000));
     let mut pairs: BTreeMap<(Instant, usize), usize> = BTreeMap::new();
     for (at, _, path, bytes) in b.tapped(Side::Client, kind::HEARTBEAT) {
@@ -156,7 +156,7 @@ fn heartbeat_pairs_set_the_reference_round_trip() {
 #[test]
 fn the_scheduler_spends_the_budgets_of_its_periods_and_no_more() {
     let (set, seen) = p1(true);
-    let mut b = bench(4, set, &lossy());
+    let mut b = connected_by(4, set, &lossy());
     let mut flow = Flow::new(Side::Client, 0, 1_000);
     flow.transfer(&mut b, 4_000, ms(120_000)).expect("arrives");
     let d = seen.budgets.get();
@@ -181,7 +181,7 @@ fn the_scheduler_spends_the_budgets_of_its_periods_and_no_more() {
 /// out of bounds.
 fn out_of_bounds(enforce: bool) -> (u32, Seen) {
     let (set, seen) = p1(enforce);
-    let mut b = bench(5, set, &lossy());
+    let mut b = connected_by(5, set, &lossy());
     let mut flow = Flow::new(Side::Client, 0, 1_000);
     let mut broken = 0;
     for step in 0..300 {
@@ -246,7 +246,7 @@ fn the_window_follows_the_cause() {
 #[test]
 fn reports_of_the_link_layer_lower_the_capacity() {
     let (set, seen) = p1(true);
-    let mut b = bench(6, set, &clean());
+    let mut b = connected_by(6, set, &clean());
     Flow::new(Side::Client, 0, 1_000).transfer(&mut b, 1_000, ms(30_000)).expect("arrives");
     b.run_for(ms(3_000));
     let capacity = |path: u8| {
@@ -281,7 +281,7 @@ fn an_impatient_estimator_cannot_stop_the_time() {
     let ticks = Notes::default();
     let mut set = policies(&profile("cmt", &[]), 2);
     set.path_quality = Box::new(Impatient(ticks.clone()));
-    let mut b = bench(7, set, &clean());
+    let mut b = connected_by(7, set, &clean());
     let before = *ticks.get();
     b.run_for(ms(500));
     let n = *ticks.get() - before;

@@ -96,7 +96,7 @@ fn run(number: u64, profile: &Profile, p1_hooks: u8, r: &mut RandomStream) -> Ou
     config.seed = number;
     let seen = cmt_cl_fd::Seen::default();
     let set = cmt_cl_fd::install(profile.build(number).expect("registered"), &seen, true, p1_hooks);
-    let mut b = bench_with(number, &config, set, &damaging(number, links(r)));
+    let mut b = connected_with(number, &config, set, &damaging(number, links(r)));
     let (mut next, mut reliable) = ([0u32; STREAMS as usize], BTreeSet::new());
     let (mut got, mut newest) = (BTreeSet::new(), BTreeMap::new());
     for step in 0..600 {

@@ -16,7 +16,7 @@ fn links() -> [(LinkConfig, LinkConfig); 2] {
 
 /// A transfer of small messages, several to a packet.
 fn transferred(set: PolicySet) -> (Bench, Vec<Departure>) {
-    let mut b = bench(21, set, &links());
+    let mut b = connected_by(21, set, &links());
     Flow::new(Side::Client, 0, 300).transfer(&mut b, 20_000, ms(60_000)).expect("arrives");
     let all = departures(&b);
     (b, all)
@@ -131,7 +131,7 @@ fn slow_down(b: &mut Bench, path: usize, delay: u64) {
 fn late_chunks_are_copied_and_copies_are_accounted() {
     // A path that has become so slow would be left otherwise.
     let (set, seen) = tapped(&[(Hook::PathState, "potentially_failed")]);
-    let mut b = bench(22, set, &links());
+    let mut b = connected_by(22, set, &links());
     let mut flow = Flow::new(Side::Client, 0, 1_000);
     flow.transfer(&mut b, 500, ms(30_000)).expect("arrives");
     b.run_for(ms(500));
@@ -169,7 +169,7 @@ fn late_chunks_are_copied_and_copies_are_accounted() {
 #[test]
 fn a_lonely_late_message_is_copied_without_other_traffic() {
     let (set, seen) = tapped(&[(Hook::PathScheduler, "round_robin:strict=1")]);
-    let mut b = bench(23, set, &links());
+    let mut b = connected_by(23, set, &links());
     let mut flow = Flow::new(Side::Client, 0, 100);
     flow.stream(&mut b, ms(50), ms(2_000));
     b.run_for(ms(1_000));

@@ -32,7 +32,7 @@ fn counted(b: &mut Bench, hook: Hook, name: &str) -> u64 {
 #[test]
 fn every_profile_brings_all_there_is_whatever_happens_on_the_way() {
     for name in PROFILES {
-        let mut b = bench(21, policies(&profile(name, &[]), 2), &lossy(0.02));
+        let mut b = connected_by(21, policies(&profile(name, &[]), 2), &lossy(0.02));
         let mut flow = Flow::new(Side::Client, 0, 1_000);
         flow.transfer(&mut b, 2_000, ms(120_000)).unwrap_or_else(|| panic!("{name}: {} arrived", flow.got));
         b.cut(0);
@@ -60,7 +60,7 @@ fn so_do_the_readings_and_the_printed_forms() {
         ];
         let mut p = profile("cmt-cl-fd", &[]);
         choices.iter().for_each(|(hook, spec)| p.set(*hook, spec).expect("registered"));
-        let mut b = bench(22, policies(&p, 2), &lossy(0.02));
+        let mut b = connected_by(22, policies(&p, 2), &lossy(0.02));
         let mut flow = Flow::new(Side::Client, 0, 1_000);
         assert!(flow.transfer(&mut b, 1_500, ms(120_000)).is_some(), "{scheduler}: {} arrived", flow.got);
         b.run_for(ms(5_000));
@@ -72,7 +72,7 @@ fn so_do_the_readings_and_the_printed_forms() {
 #[test]
 fn granting_at_every_opportunity_is_several_times_as_fast_as_once_a_period() {
     let time = |scheduler: &str| {
-        let mut b = bench(23, policies(&profile("cmt-cl", &[(Hook::PathScheduler, scheduler)]), 2), &clean());
+        let mut b = connected_by(23, policies(&profile("cmt-cl", &[(Hook::PathScheduler, scheduler)]), 2), &clean());
         let mut flow = Flow::new(Side::Client, 0, 1_000);
         flow.transfer(&mut b, 4_000, ms(120_000)).expect("arrives").as_secs_f64()
     };
@@ -83,7 +83,7 @@ fn granting_at_every_opportunity_is_several_times_as_fast_as_once_a_period() {
 #[test]
 fn both_paths_carry_their_share() {
     for name in PROFILES {
-        let mut b = bench(24, policies(&profile(name, &[]), 2), &clean());
+        let mut b = connected_by(24, policies(&profile(name, &[]), 2), &clean());
         let mut flow = Flow::new(Side::Client, 0, 1_000);
         let time = flow.transfer(&mut b, 8_000, ms(60_000)).expect("arrives").as_secs_f64();
         // 14 Mbit/s less headers; a friendliness window grows by a packet a round trip over both.
@@ -96,7 +96,7 @@ fn both_paths_carry_their_share() {
 /// Two HEARTBEATs in each interval of a path that carries something, and none while the association is idle.
 #[test]
 fn pairs_leave_once_an_interval() {
-    let mut b = bench(25, policies(&profile("cmt-cl", &[]), 2), &clean());
+    let mut b = connected_by(25, policies(&profile("cmt-cl", &[]), 2), &clean());
     let mut flow = Flow::new(Side::Client, 0, 1_000);
     b.tap = Some(vec![]);
     flow.stream(&mut b, ms(5), ms(5_000));
@@ -116,7 +116,7 @@ fn pairs_leave_once_an_interval() {
 fn losses_are_congestion_unless_the_link_layer_proves_frame_errors() {
     let time = |reports: bool| {
         let links = lossy(0.03).map(|(f, r)| (f.with_limit(Limit::packets(1_000)), r));
-        let mut b = bench(26, policies(&profile("cmt-cl", &[]), 2), &links);
+        let mut b = connected_by(26, policies(&profile("cmt-cl", &[]), 2), &links);
         let mut flow = Flow::new(Side::Client, 0, 1_000);
         let began = b.now;
         for step in 1..=2_000u64 {
@@ -142,7 +142,7 @@ fn losses_are_congestion_unless_the_link_layer_proves_frame_errors() {
 #[test]
 fn the_friendliness_window_holds_the_windows_together() {
     let count = |choices: &[(Hook, &str)]| {
-        let mut b = bench(27, policies(&profile("cmt-cl-fd", choices), 2), &lossy(0.02));
+        let mut b = connected_by(27, policies(&profile("cmt-cl-fd", choices), 2), &lossy(0.02));
         let mut flow = Flow::new(Side::Client, 0, 1_000);
         flow.transfer(&mut b, 2_500, ms(120_000)).expect("arrives");
         let causes = ["radio", "congestion"].map(|c| counted(&mut b, Hook::LossCause, c));
@@ -199,7 +199,7 @@ fn a_path_that_takes_no_part_carries_no_data_of_any_kind() {
         p.set(hook, name).expect("registered");
         let (from, to) = (Instant::from_millis(6_000), Instant::from_millis(9_000));
         let set = with_quality(policies(&p, 2), Aside { path: 1, from, to, next: Instant::ZERO });
-        let mut b = bench(28, set, &lossy(0.02));
+        let mut b = connected_by(28, set, &lossy(0.02));
         let mut flow = Flow::new(Side::Client, 0, 1_000);
         while b.now < Instant::from_millis(12_000) {
             flow.send_to(&mut b, flow.sent + 200);
@@ -226,7 +226,7 @@ fn what_one_path_carries_moves_to_the_next() {
     let (from, to) = (Instant::from_millis(5_000), Instant::from_millis(99_000));
     let aside = Aside { path: 0, from, to, next: Instant::ZERO };
     let set = with_quality(policies(&profile("sctp", &[]), 2), aside);
-    let mut b = bench(29, set, &clean());
+    let mut b = connected_by(29, set, &clean());
     let mut flow = Flow::new(Side::Client, 0, 1_000);
     let until = Instant::from_millis(6_000);
     b.run_until(until, |_| false);
@@ -263,7 +263,7 @@ impl PathQuality for Pairs {
 fn a_pair_that_is_lost_or_half_lost_is_reported() {
     let seen: Notes<Vec<(PathId, u8)>> = Notes::default();
     let set = with_quality(policies(&profile("cmt", &[]), 2), Pairs { next: Instant::ZERO, seen: seen.clone() });
-    let mut b = bench(30, set, &clean());
+    let mut b = connected_by(30, set, &clean());
     b.run_for(ms(4_000));
     assert!(seen.get().len() >= 4 && seen.get().iter().all(|(_, n)| *n == 2), "{:?}", seen.get());
     // Of each pair on the first path the first is lost, on the second path both.
@@ -290,7 +290,7 @@ fn delays_tell_radio_losses_from_those_of_a_queue() {
     let run = |cause: &str| {
         let links = lossy(0.03).map(|(f, r)| (f.with_limit(Limit::packets(200)), r));
         let chosen = profile("cmt-fair", &[(Hook::LossCause, cause), (Hook::Coupling, "uncoupled")]);
-        let mut b = bench(28, policies(&chosen, 2), &links);
+        let mut b = connected_by(28, policies(&chosen, 2), &links);
         let mut flow = Flow::new(Side::Client, 0, 1_000);
         let began = b.now;
         flow.transfer(&mut b, 4_000, ms(240_000)).expect("arrives");

@@ -22,7 +22,7 @@ fn compensated() -> PolicySet {
 
 /// Twenty bursts of eight chunks. The longest time a burst took until it was there whole, and what path 1 carried.
 fn bursts(set: PolicySet) -> (Duration, u64, Bench) {
-    let mut b = bench(31, set, &links());
+    let mut b = connected_by(31, set, &links());
     let mut flow = Flow::new(Side::Client, 0, 1_000);
     flow.transfer(&mut b, 400, ms(30_000)).expect("arrives");
     b.run_for(ms(1_000));
@@ -50,7 +50,7 @@ fn a_slow_path_gets_nothing_the_fast_one_delivers_earlier() {
 
 #[test]
 fn with_enough_to_do_both_paths_work() {
-    let mut b = bench(32, compensated(), &links());
+    let mut b = connected_by(32, compensated(), &links());
     let mut flow = Flow::new(Side::Client, 0, 1_000);
     flow.transfer(&mut b, 12_000, ms(60_000)).expect("arrives");
     let carried = b.path(Side::Client, 1).counters.data_sent;
@@ -180,7 +180,7 @@ fn a_scheduler_that_waits_is_asked_again_in_time() {
     let mut set = confluent();
     set.path_scheduler = policies(&profile("cmt", &[]), 2).path_scheduler;
     set.path_scheduler = Box::new(Holds { inner: set.path_scheduler, until: until.clone() });
-    let mut b = bench(33, set, &links());
+    let mut b = connected_by(33, set, &links());
     let t = b.now + ms(123);
     *until.get() = Some(t);
     assert!(b.send(Side::Client, SendOptions { stream: StreamId(1), ..SendOptions::default() }, numbered(1, 0, 50)));

@@ -21,7 +21,7 @@ fn media(choices: &[(Hook, &str)]) -> Profile {
 /// Sends messages of these classes, each on the stream of its class, and loses every first transmission; the link
 /// slows down to `kbit` kbit/s. The departures after that, and the class of each TSN.
 fn all_lost(profile: &Profile, classes: &[u8], size: usize, kbit: u64) -> (Vec<Departure>, BTreeMap<u32, u8>) {
-    let mut b = bench(41, policies(profile, 1), &[both_ways(link(10, 20))]);
+    let mut b = connected_by(41, policies(profile, 1), &[both_ways(link(10, 20))]);
     let mut flow = Flow::new(Side::Client, 9, 1_000);
     flow.transfer(&mut b, 400, ms(20_000)).expect("a window that takes them all, and round trips");
     // Less than a timeout: an idle window decays.
@@ -113,7 +113,7 @@ fn age_lets_the_unimportant_through() {
 /// 8 Mbit/s, 100 ms: the window after a single loss in a long transfer, and threshold and pipe.
 fn after_one_loss(window: &str) -> (u64, u64, u64, u64) {
     let links: [(LinkConfig, LinkConfig); 1] = [(link(8, 50).with_limit(Limit::packets(100)), link(8, 50))];
-    let mut b = bench(42, policies(&media(&[(Hook::Window, window)]), 1), &links);
+    let mut b = connected_by(42, policies(&media(&[(Hook::Window, window)]), 1), &links);
     let mut flow = Flow::new(Side::Client, 0, 1_100);
     // Until the window is larger than the pipe, and part of the queue stands.
     for _ in 0..120 {

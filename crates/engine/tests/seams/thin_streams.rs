@@ -70,7 +70,7 @@ fn watched(profile: &Profile) -> (Bench, Notes<Vec<Judged>>) {
     let judged = Notes::default();
     let mut set = policies(profile, 2);
     set.loss_threshold = Box::new(Watched { inner: set.loss_threshold, judged: judged.clone() });
-    (bench(11, set, &links()), judged)
+    (connected_by(11, set, &links()), judged)
 }
 
 /// Sparse messages on both paths; the first packet with DATA on path 0 after two seconds is lost. Where its TSN left
@@ -176,7 +176,7 @@ fn timeouts_of_a_thin_path_are_early_and_linear() {
 
 /// What left, and how long after the first packet, while a transfer lost some of its packets.
 fn thick_transfer(p: &Profile) -> Vec<(Duration, Vec<u32>)> {
-    let mut b = bench(11, policies(p, 1), &links()[..1]);
+    let mut b = connected_by(11, policies(p, 1), &links()[..1]);
     let mut flow = Flow::new(Side::Client, 0, 1_000);
     let mut seen = 0;
     b.filter = Some(Box::new(move |l| {

@@ -46,16 +46,21 @@ pub fn policies(profile: &Profile, paths: usize) -> PolicySet {
 }
 
 /// Two ends; the client runs `policies`, the server plain `cmt` that acknowledges every packet.
-pub fn bench(seed: u64, policies: PolicySet, links: &[(LinkConfig, LinkConfig)]) -> Bench {
+pub fn connected_by(seed: u64, policies: PolicySet, links: &[(LinkConfig, LinkConfig)]) -> Bench {
     let config =
         AssocConfig::with(profile("cmt", &[(Hook::Acknowledge, "immediate")]), anabranch_engine::Constants::RFC);
-    let mut b = bench_with(seed, &config, policies, links);
+    let mut b = connected_with(seed, &config, policies, links);
     b.tap = Some(vec![]);
     b
 }
 
-/// A bench with a server of the test's choice, and nothing tapped.
-pub fn bench_with(seed: u64, config: &AssocConfig, policies: PolicySet, links: &[(LinkConfig, LinkConfig)]) -> Bench {
+/// Two ends whose client runs `policies`, with a configuration of the test's choice, and nothing tapped.
+pub fn connected_with(
+    seed: u64,
+    config: &AssocConfig,
+    policies: PolicySet,
+    links: &[(LinkConfig, LinkConfig)],
+) -> Bench {
     let mut b = Bench::new(seed, config);
     for (i, (f, r)) in links.iter().enumerate() {
         b.add_path(&format!("path{i}"), f.clone(), r.clone());

@@ -27,7 +27,7 @@ fn open(window: &str, path_state: &str) -> Bench {
         c.failure.max_path_retrans = 50;
         c.failure.max_association_retrans = 100;
     });
-    let mut b = bench_with(61, &config, set, &links());
+    let mut b = connected_with(61, &config, set, &links());
     b.tap = Some(vec![]);
     b
 }

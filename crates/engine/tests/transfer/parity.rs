@@ -1,11 +1,11 @@
 //! Parity: what is lost is restored without being sent again, counts as lost nevertheless, and does no harm whatever is
 //! lost, late or forged.
 
-use crate::common::page::{count, figure, grouped};
+use crate::common::page::{count, figure, grouped, memory};
 use crate::common::raw::{self, PEER_TAG, PEER_TSN, Raw};
 use crate::common::*;
 use anabranch_base::{Duration, Tsn};
-use anabranch_engine::{AssocConfig, SendOptions};
+use anabranch_engine::{AssocConfig, Phase, SendOptions};
 use anabranch_policy::registry::Hook;
 use anabranch_sim::{Direction, Jitter, LinkConfig, LossConfig, Setting};
 use anabranch_wire::{Chunk, Packet, Parameter, Parity, RepairedOut, Verify, kind};
@@ -227,34 +227,40 @@ fn forged_parity_costs_no_more_than_a_bounded_memory() {
     let (mut r, id) = taker();
     let plain = r.endpoint.association(id).expect("alive").stats();
     let mut records = 0;
-    for n in 0..3_000u32 {
-        // TSN 0, 4, 8, ... never come; parity covers them with anything.
-        let tsn = Tsn(PEER_TSN.0.wrapping_add(n));
-        match n % 4 {
-            0 => {}
-            1 => r.give(&[&raw::data(tsn, 0, &[n as u8; 1_000])]),
-            _ => {
-                records += 1;
-                r.give(&[&record(n, 200.min(n) as u8, n as u16, &[n as u8; 1_100])]);
+    let used = allocation_counter::measure(|| {
+        for n in 0..3_000u32 {
+            // TSN 0, 4, 8, ... never come; parity covers them with anything.
+            let tsn = Tsn(PEER_TSN.0.wrapping_add(n));
+            match n % 4 {
+                0 => {}
+                1 => r.give(&[&raw::data(tsn, n as u16, &[n as u8; 1_000])]),
+                _ => {
+                    records += 1;
+                    r.give(&[&record(n, 200.min(n) as u8, n as u16, &[n as u8; 1_100])]);
+                }
             }
+            if n % 8 == 0 {
+                let unsent: Vec<Tsn> = (0..60).map(|i| Tsn(r.first_tsn.0.wrapping_add(i * n))).collect();
+                r.give(&[&raw::bytes(&RepairedOut { settled: n % 16 == 0, tsns: &unsent })]);
+            }
+            r.take();
         }
-        if n % 8 == 0 {
-            let unsent: Vec<Tsn> = (0..60).map(|i| Tsn(r.first_tsn.0.wrapping_add(i * n))).collect();
-            r.give(&[&raw::bytes(&RepairedOut { settled: n % 16 == 0, tsns: &unsent })]);
-        }
-        r.take();
-    }
+    });
+    assert_eq!(r.phase(id), Phase::Established, "it goes on");
     let a = r.endpoint.association(id).expect("it goes on");
     a.check_invariants().expect("the books agree");
     let stats = a.stats();
+    a.policy_counters().for_each(|(h, c)| println!("COUNTER {h:?} {c:?}"));
+    println!("COUNTER received {} repaired {}", stats.parity_received, stats.repaired);
     let useless = a.policy_counters().find(|(h, c)| *h == Hook::Repair && c.0 == "parity-useless").expect("counted");
     figure(
         "transfer/parity.rs::forged_parity_costs_no_more_than_a_bounded_memory",
         &format!(
-            "{} records of parity: {} of nonsense, {} records not looked into",
+            "{} records of parity: {} of nonsense, {} records not looked into or useless, {} held with the data",
             grouped(records),
             count(stats.repaired - plain.repaired, "chunk"),
-            grouped(useless.1.1)
+            grouped(useless.1.1),
+            memory(used.bytes_current)
         ),
     );
 }

@@ -11,7 +11,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-fn bench(links: &[(LinkConfig, LinkConfig)]) -> Bench {
+fn cmt_over(links: &[(LinkConfig, LinkConfig)]) -> Bench {
     let mut b = Bench::connected(11, &assoc_config("cmt"), links);
     b.strict = true;
     b
@@ -111,7 +111,7 @@ fn what_expires_before_it_is_sent_takes_no_tsn() {
 /// Shows: ext/F5, ext/F13, ext/F14.
 #[test]
 fn a_lost_message_is_skipped_when_late_and_its_stream_goes_on() {
-    let mut b = bench(&one());
+    let mut b = cmt_over(&one());
     b.tap = Some(vec![]);
     let bad = numbered(1, 3, 500);
     let seen = Rc::new(RefCell::new(0));
@@ -146,7 +146,7 @@ fn a_lost_message_is_skipped_when_late_and_its_stream_goes_on() {
 /// Shows: ext/F4.
 #[test]
 fn fragments_are_given_up_together() {
-    let mut b = bench(&one());
+    let mut b = cmt_over(&one());
     let whole = numbered(1, 1, 6_000);
     let piece: Bytes = whole.slice(2_400..2_420);
     b.filter = drop_data(move |d| d.windows(20).any(|w| w == piece));
@@ -166,7 +166,7 @@ fn fragments_are_given_up_together() {
 #[test]
 fn a_message_that_is_late_half_sent_is_not_finished() {
     // A megabyte on a megabit: eight seconds, of which it has one.
-    let mut b = bench(&[(link(1, 20).with_loss(LossConfig::bernoulli(0.02)), link(1, 20))]);
+    let mut b = cmt_over(&[(link(1, 20).with_loss(LossConfig::bernoulli(0.02)), link(1, 20))]);
     let o = options(&b, 1, 1_000);
     assert!(b.send(Side::Client, o, numbered(1, 0, 1_000_000)));
     let o = options(&b, 1, 0);
@@ -181,7 +181,7 @@ fn a_message_that_is_late_half_sent_is_not_finished() {
 /// The peer holds the first fragments, and the next message arrives before it learns that the rest never will.
 #[test]
 fn the_next_message_may_overtake_the_news_that_one_was_given_up() {
-    let mut b = bench(&[(link(1, 20), link(1, 20))]);
+    let mut b = cmt_over(&[(link(1, 20), link(1, 20))]);
     let o = options(&b, 1, 400);
     assert!(b.send(Side::Client, o, numbered(1, 0, 1_000_000)));
     b.run_for(ms(300));
@@ -205,7 +205,7 @@ fn the_next_message_may_overtake_the_news_that_one_was_given_up() {
 /// Shows: ext/F7.
 #[test]
 fn a_lost_forward_tsn_is_repeated() {
-    let mut b = bench(&one());
+    let mut b = cmt_over(&one());
     let bad = numbered(1, 0, 500);
     let mut lose = 3;
     b.filter = Some(Box::new(move |l| {
@@ -226,7 +226,7 @@ fn a_lost_forward_tsn_is_repeated() {
 /// Shows: ext/F6.
 #[test]
 fn forward_tsn_names_each_ordered_stream_once_and_no_unordered_one() {
-    let mut b = bench(&one());
+    let mut b = cmt_over(&one());
     b.tap = Some(vec![]);
     b.cut(0);
     for i in 0..30u32 {
@@ -250,7 +250,7 @@ fn forward_tsn_names_each_ordered_stream_once_and_no_unordered_one() {
 /// Shows: ext/F10.
 #[test]
 fn losses_are_congestion_although_the_data_are_given_up() {
-    let mut b = bench(&one());
+    let mut b = cmt_over(&one());
     let mut flow = Flow::new(Side::Client, 5, 1_000);
     flow.transfer(&mut b, 400, ms(20_000)).expect("arrives");
     let before = b.path(Side::Client, 0).cwnd;
@@ -288,7 +288,7 @@ fn a_peer_without_partial_reliability_gets_everything() {
 #[test]
 fn a_peer_that_forgets_forward_tsn_is_sent_no_more_of_it() {
     for pending in [false, true] {
-        let mut b = bench(&one());
+        let mut b = cmt_over(&one());
         let tag = tag_of(&mut b);
         if pending {
             b.cut(0);
@@ -433,7 +433,7 @@ fn nothing_sticks(profile: &str, seed: u64) {
 
 #[test]
 fn shutdown_does_not_wait_for_what_is_late() {
-    let mut b = bench(&[(link(1, 20), link(1, 20))]);
+    let mut b = cmt_over(&[(link(1, 20), link(1, 20))]);
     for i in 0..200 {
         let o = options(&b, 1, 300);
         assert!(b.send(Side::Client, o, numbered(1, i, 1_000)));

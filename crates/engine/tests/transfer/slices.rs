@@ -208,7 +208,7 @@ impl World {
     fn take(&mut self, server: bool, which: u64) -> Option<(LocalId, Load)> {
         let list = &mut self.under_way[usize::from(server)];
         // Mostly the oldest, as on a network.
-        let of = |size: usize| (u128::from(which) * size as u128 >> 64) as usize;
+        let of = |size: usize| ((u128::from(which) * size as u128) >> 64) as usize;
         let at = if of(4) == 0 { of(list.len().max(1)) } else { 0 };
         (at < list.len()).then(|| list.remove(at))
     }

@@ -195,7 +195,7 @@ fn captures_of_tcp_and_udp_are_read_as_what_they_are() {
         Some(String::from_utf8_lossy(&output.stdout).lines().count() as u64)
     };
     if tshark("sender2", "tcp").is_none() {
-        eprintln!("skipped: tshark is not installed");
+        eprintln!("SKIPPED captures_of_tcp_and_udp_are_read_as_what_they_are: tshark is not installed");
         return;
     }
     let count = |host: &str, filter: &str| tshark(host, filter).unwrap();
