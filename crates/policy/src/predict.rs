@@ -75,10 +75,14 @@ impl Forecast {
             queued: p.in_flight.saturating_sub(held),
         }
     }
-    /// The forecast for `p` with what its flight usually takes, in place of what the quickest of the newest packets took.
-    pub fn usual(now: Instant, p: &PathView) -> Self {
-        let least = Forecast::of(now, p);
-        Forecast { flight: least.flight + luck(now, p), ..least }
+    /// The forecast for `p`, and by how much its flight may be luck beside that. Where packets overtake each other, or of a
+    /// path of which nothing is news, it is not the quickest of a few that counts but what a flight usually takes.
+    pub fn and_luck(now: Instant, p: &PathView) -> (Self, Duration) {
+        let (forecast, luck) = (Forecast::of(now, p), luck(now, p));
+        if p.reorders(now) || !is_fresh(now, p) {
+            return (Forecast { flight: forecast.flight + luck, ..forecast }, Duration::ZERO);
+        }
+        (forecast, luck)
     }
     /// This forecast with a flight time of at least `flight`.
     pub fn at_least(self, flight: Duration) -> Self {
@@ -165,13 +169,24 @@ mod tests {
         let now = s.now;
         let p = s.rtt(0, 20);
         (p.unloaded_rtt, p.unloaded_deviation, p.jitter) = (ms(160), ms(40), ms(15));
-        let usual = |s: &Scene| Forecast::usual(s.now, &s.paths[0]).arrival(1_000);
+        let usual = |s: &Scene| {
+            let (forecast, luck) = Forecast::and_luck(s.now, &s.paths[0]);
+            (forecast.arrival(1_000), luck)
+        };
         let risk = |s: &Scene| uncertainty(s.now, &s.paths[0], Ppm::ONE);
-        assert_eq!((arrival(&s), usual(&s), risk(&s)), (ms(11), ms(41), ms(15)), "two mean deviations more at most");
+        (s.paths[0].recent_rtt, s.paths[0].sampled_at) = (ms(20), Some(now));
+        assert_eq!(
+            (arrival(&s), usual(&s), risk(&s)),
+            (ms(11), (ms(11), ms(30)), ms(15)),
+            "two mean deviations at most"
+        );
         s.paths[0].jitter = ms(100);
-        assert_eq!((usual(&s), risk(&s)), (ms(151), ms(20)));
+        assert_eq!((usual(&s), risk(&s)), ((ms(11), ms(140)), ms(20)));
         s.paths[0].overtaken_at = Some(now);
-        assert_eq!(risk(&s), ms(40), "packets overtake each other: what a few samples vary by is chance");
+        assert_eq!((usual(&s), risk(&s)), ((ms(151), ms(0)), ms(40)), "what a few samples vary by is chance");
+        s.paths[0].overtaken_at = None;
+        s.now += ms(2_000);
+        assert_eq!(usual(&s), (ms(151), ms(0)), "nothing was heard for long");
     }
 
     #[test]

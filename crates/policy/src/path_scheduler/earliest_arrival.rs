@@ -1,7 +1,7 @@
 //! Each chunk on the path that delivers it first, and in time.
 //!
 //! Source: ours; earliest delivery path first (Chebrolu, Rao 2006) with deadlines. The arrival on a path is predicted
-//! from what its flight usually takes, what is queued there and its rate. The best path takes the chunk if it has room.
+//! from its flight time, what is queued there and its rate. The best path takes the chunk if it has room.
 //! If it is full, another open path may take a chunk under one of two conditions: it delivers no later than the
 //! full path would once everything before the chunk has left; or the chunk has a deadline and still makes it,
 //! with `guard` and `risk` mean deviations of the round trip to spare. So slow paths carry what they can deliver in time,
@@ -63,8 +63,8 @@ impl EarliestArrival {
         }
     }
     fn offer<'a>(&self, now: Instant, path: &'a PathView) -> Offer<'a> {
-        let slack = self.guard + uncertainty(now, path, self.risk);
-        Offer { path, forecast: Forecast::usual(now, path), slack }
+        let (forecast, luck) = Forecast::and_luck(now, path);
+        Offer { path, forecast, slack: self.guard + uncertainty(now, path, self.risk) + luck }
     }
     /// Does `path` deliver `c` by its deadline?
     pub(super) fn makes_it(&self, now: Instant, c: &ChunkView, path: &PathView) -> bool {
