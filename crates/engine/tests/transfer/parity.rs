@@ -250,8 +250,6 @@ fn forged_parity_costs_no_more_than_a_bounded_memory() {
     let a = r.endpoint.association(id).expect("it goes on");
     a.check_invariants().expect("the books agree");
     let stats = a.stats();
-    a.policy_counters().for_each(|(h, c)| println!("COUNTER {h:?} {c:?}"));
-    println!("COUNTER received {} repaired {}", stats.parity_received, stats.repaired);
     let useless = a.policy_counters().find(|(h, c)| *h == Hook::Repair && c.0 == "parity-useless").expect("counted");
     figure(
         "transfer/parity.rs::forged_parity_costs_no_more_than_a_bounded_memory",
