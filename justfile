@@ -102,6 +102,7 @@ all-cases *args:
 # Every experiment's quick runs against their committed fingerprints; `UPDATE=1 just fingerprints` writes them anew
 fingerprints:
     cargo build --release
+    rm -rf target/fingerprints
     for list in experiments/*/fingerprints.csv; do \
         name=$(basename $(dirname $list)); \
         target/release/anabranch lab run $name --quick --out target/fingerprints/$name >/dev/null && \

@@ -7,6 +7,9 @@
 //! The flight time is the smallest of the last one to two round trips: what it includes of a standing queue, the bytes
 //! that the path holds include too. A path of which nothing was heard for some round trips is taken to be as it was at
 //! its best in the last ten seconds, so that a bad moment that is over cannot keep data off a path for ever.
+//!
+//! The quickest of a few round trips can be luck. Who asks with `Forecast::and_luck` learns by how much, and has it in the
+//! flight where packets overtake each other and on a path of which nothing is news.
 
 use crate::view::PathView;
 use anabranch_base::{Duration, Instant, Ppm, Rate};
