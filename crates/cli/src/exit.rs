@@ -88,13 +88,31 @@ pub fn clap_line(error: &clap::Error) -> String {
     let text = error.to_string();
     let text = text.strip_prefix("error: ").unwrap_or(&text);
     // What follows an empty line is usage and hints; a list of what is missing is kept.
-    let body = text.split("\n\n").next().unwrap_or(text);
-    one_line(body)
+    let body = one_line(text.split("\n\n").next().unwrap_or(text));
+    match meant(error) {
+        Some(name) => format!("{body}; did you mean `{name}`?"),
+        None => body,
+    }
 }
 
-/// Line breaks and runs of blanks become one blank each.
+/// What clap takes a mistyped word for.
+fn meant(error: &clap::Error) -> Option<String> {
+    use clap::error::{ContextKind as K, ContextValue as V};
+    [K::SuggestedSubcommand, K::SuggestedArg, K::SuggestedValue].into_iter().find_map(|kind| match error.get(kind)? {
+        V::String(one) => Some(one.clone()),
+        V::Strings(several) => several.first().cloned(),
+        _ => None,
+    })
+}
+
+/// Line breaks and runs of blanks become one blank each, and the numbers of the system's errors go: the words before them
+/// say all.
 fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut parts = text.split(" (os error ");
+    let mut line = parts.next().unwrap_or_default().to_owned();
+    parts.for_each(|p| line.push_str(p.split_once(')').map_or(p, |(_, after)| after)));
+    line
 }
 
 #[cfg(test)]
@@ -111,5 +129,23 @@ mod tests {
     #[test]
     fn always_one_line() {
         assert_eq!(Failure::usage("two\n  lines").to_string(), "two lines");
+    }
+
+    #[test]
+    fn the_words_of_an_error_of_the_system_do() {
+        let missing = io::Error::from_raw_os_error(2);
+        let text = Failure::usage(format!("cannot read a: {missing}; nor b: {missing}")).to_string();
+        assert!(!text.contains("os error") && text.starts_with("cannot read a: "), "{text}");
+        assert!(text.contains("; nor b: "), "{text}");
+    }
+
+    #[test]
+    fn a_mistyped_word_is_recognised() {
+        use clap::{Arg, Command};
+        let command = || Command::new("x").subcommand(Command::new("send").arg(Arg::new("path").long("path")));
+        let says = |words: &[&str]| clap_line(&command().try_get_matches_from(words).expect_err("a mistake"));
+        assert_eq!(says(&["x", "sned"]), "unrecognized subcommand 'sned'; did you mean `send`?");
+        assert_eq!(says(&["x", "send", "--pth=1"]), "unexpected argument '--pth' found; did you mean `--path`?");
+        assert_eq!(says(&["x", "send", "more"]), "unexpected argument 'more' found");
     }
 }
