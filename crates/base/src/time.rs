@@ -7,7 +7,8 @@ use core::ops::{Add, AddAssign, Div, Mul, Sub};
 /// A point in time: nanoseconds since an epoch the driver chooses (process start, or 0 in the simulator).
 ///
 /// One more than that is what it holds, so that an `Option` of it takes 8 bytes and not 16: an association keeps
-/// dozens of timers that are mostly off. Representable are 584 years; the last nanosecond of them coincides with the one before.
+/// dozens of timers that are mostly off. Representable are 584 years; the last nanosecond of them coincides with the one
+/// before.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Instant(NonZeroU64);
 
