@@ -225,6 +225,20 @@ mod tests {
     }
 
     #[test]
+    fn what_fits_is_not_above_and_what_was_answered_is_gone() {
+        let mut f = Flight::default();
+        let seq = f.begin_packet(Instant::ZERO, DeliveredAtSend::default());
+        f.add_copy(1, 900);
+        f.note_size(1_000);
+        assert_eq!([999, 1_000, 1_001].map(|size| f.has_above(size)), [true, false, false]);
+        f.begin_packet(Instant::ZERO, DeliveredAtSend::default());
+        f.add_copy(2, 400);
+        f.note_size(500);
+        f.remove_copy(seq, 900, false);
+        assert_eq!([499, 500, 999].map(|size| f.has_above(size)), [true, false, false]);
+    }
+
+    #[test]
     fn loss_needs_twenty_packets() {
         let mut f = Flight::default();
         for i in 0..40u64 {

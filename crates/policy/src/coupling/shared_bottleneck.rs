@@ -215,6 +215,22 @@ mod tests {
     }
 
     #[test]
+    fn a_path_that_starts_or_was_not_timed_grows_by_itself() {
+        let scale = |change: fn(&mut crate::view::PathView)| {
+            let mut s = Scene::new(2, 0);
+            for path in 0..2 {
+                let v = s.rtt(path, 100);
+                (v.cwnd, v.ssthresh) = (10_000, 1);
+            }
+            change(&mut s.paths[0]);
+            built(&POLICY, "", 0).scale(&s.cx(), &Growth::of(PathId(0), 1_000)).0
+        };
+        assert_eq!(scale(|_| ()), 250_000);
+        assert_eq!(scale(|p| p.ssthresh = u64::MAX), 1_000_000, "slow start");
+        assert_eq!(scale(|p| p.srtt = ms(0)), 1_000_000, "no round trip yet");
+    }
+
+    #[test]
     fn one_queue_couples_and_two_queues_do_not() {
         for seed in 0..5 {
             let mut one = queue(seed);

@@ -145,3 +145,11 @@ fn timeouts_are_judged_alike() {
     }
     assert_eq!(p.counters(), [("radio", 2), ("congestion", 2)]);
 }
+
+#[test]
+fn the_pace_is_that_share_of_the_gaps_that_is_shorter() {
+    let gaps =
+        |pace, gaps: &[u64]| Seen { gaps: gaps.iter().copied().collect(), ..Seen::default() }.packet_time(Ppm(pace));
+    assert_eq!([0, 250_000, 500_000, 999_999, 1_000_000].map(|p| gaps(p, &[40, 10, 30, 20])), [10, 20, 30, 40, 40]);
+    assert_eq!(gaps(500_000, &[]), 0);
+}

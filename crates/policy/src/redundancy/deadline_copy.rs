@@ -182,6 +182,18 @@ mod tests {
         }
     }
 
+    /// What arrives at its deadline is in time.
+    #[test]
+    fn to_the_moment() {
+        for (early, copied) in [(Duration::from_nanos(0), true), (Duration::from_nanos(1), false)] {
+            let (mut s, mut p) = (scene(), policy());
+            s.paths[1].jitter = ms(0);
+            let takes = Forecast::of(s.now, &s.paths[1]).arrival(s.chunks[0].len);
+            s.chunks[0].deadline = Some(s.now + takes - early);
+            assert_eq!(ask(&mut p, &s, 1) == Some(40), copied, "{early:?}");
+        }
+    }
+
     #[test]
     fn a_path_that_answers_in_time_costs_no_copy() {
         let (mut s, mut p) = (scene(), policy());

@@ -191,6 +191,20 @@ mod tests {
         assert_eq!(policy().rto(&s.paths[0]), ms(1_000), "no sample, no lower floor");
     }
 
+    /// RFC 7053: of a stream that is thin, of the last of many, and after an expiry.
+    #[test]
+    fn each_reason_to_ask_at_once_is_enough() {
+        let asks = |packets, timeouts, last| {
+            let mut s = scene(packets);
+            s.paths[0].consecutive_timeouts = timeouts;
+            Thin { ask: true, ..policy() }.asks_at_once(&s.paths[0], last)
+        };
+        assert!(asks(3, 0, false), "thin");
+        assert!(asks(40, 1, false), "after an expiry");
+        assert!(asks(40, 0, true), "the last of many");
+        assert!(!asks(40, 0, false));
+    }
+
     #[test]
     fn a_restart_counts_from_the_oldest() {
         let s = scene(2);

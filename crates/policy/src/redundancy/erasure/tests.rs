@@ -58,6 +58,20 @@ fn a_sum_leaves_by_the_other_path_and_within_its_rate() {
     assert_eq!((counted(&*p, "parity"), counted(&*p, "parity-bytes")), (1, record.len() as u64));
 }
 
+/// With `copies=1` what is overdue is copied, and a sum leaves when no copy is wanted.
+#[test]
+fn a_copy_goes_before_a_sum() {
+    let (mut s, mut p) = (scene(), policy("copies=1"));
+    pay(&mut *p, &s);
+    let now = s.now;
+    s.paths[0].oldest_sent = Some(now - ms(70));
+    s.unsent = 0;
+    (s.chunks[0].last_sent, s.chunks[0].deadline) = (Some(now - ms(70)), Some(now + ms(60)));
+    assert_eq!(ask(&mut *p, &s, 1), Some(Extra::Copy { tsn: s.chunks[0].tsn }));
+    s.chunks[0].live_copies = 2;
+    assert_eq!(ask(&mut *p, &s, 1), Some(Extra::Parity));
+}
+
 #[test]
 fn it_does_nothing_where_nothing_is_lost_or_all_can_be_sent_again() {
     let (mut s, mut p) = (scene(), policy(""));
