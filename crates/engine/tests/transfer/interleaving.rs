@@ -6,7 +6,7 @@ use anabranch_base::{Mid, StreamId, Tsn};
 use anabranch_engine::{AssocConfig, AssocId, CloseReason, Part, Phase, SendOptions};
 use anabranch_policy::registry::Hook;
 use anabranch_wire::{
-    Chunk, DataFlags, ForwardTsnOut, IData, IDataHeader, IForwardTsnOut, Parameter, Params, Skipped, kind,
+    Chunk, DataFlags, ForwardTsnOut, IData, IDataHeader, IForwardTsnOut, Parameter, Params, Shutdown, Skipped, kind,
 };
 use bytes::Bytes;
 
@@ -281,6 +281,28 @@ fn what_the_peer_gave_up_is_passed() {
     // Late arrivals of what was skipped belong to no message.
     r.give(&[&i_data(7, piece(1, 0, 1, true), b"late"), &i_data(8, piece(1, 2, 0, true), b"next")]);
     assert_eq!(r.read(id), [b"next"]);
+}
+
+/// I-FORWARD-TSN passes nothing for a peer that announced no partial reliability, nor once the peer has nothing left to
+/// send.
+#[test]
+fn what_was_not_agreed_on_passes_nothing() {
+    let interleaving = bytes(&Parameter::SupportedExtensions(&[kind::I_DATA]));
+    for (announced, ends, passes) in
+        [(offer(ALL), false, true), (interleaving, false, false), (offer(ALL), true, false)]
+    {
+        let mut r = Raw::with(&config("sctp"), |_| {});
+        r.handshake(PEER_TAG, &announced);
+        let id = r.only();
+        r.give(&[&i_data(1, piece(1, 1, 0, true), b"waits")]);
+        if ends {
+            r.send(id, b"keeps it open");
+            r.give(&[&bytes(&Shutdown { cum_tsn: r.first_tsn.minus(1) })]);
+            assert_eq!(r.phase(id), Phase::Closing);
+        }
+        r.give(&[&skipping(0, &[(1, false, 0)])]);
+        assert_eq!(r.read(id) == [b"waits"], passes, "announced {announced:?}, ends {ends}");
+    }
 }
 
 /// Shows: ext/I11, ext/I4.
