@@ -220,3 +220,20 @@ fn late_frames_are_counted_by_class() {
         assert_eq!(text.out().contains(&line), sum > 0, "{}", text.out());
     }
 }
+
+/// The lab's example has the frames of the clip, and whoever has a film makes such a file with one command.
+#[test]
+fn a_film_becomes_traffic_of_the_lab() {
+    let ended = run(&["lab", "frames", CLIP]);
+    assert_eq!(ended.code(), Some(0), "{}", ended.stderr);
+    let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/../../experiments/examples/clip.txt");
+    assert_eq!(ended.out(), std::fs::read_to_string(shipped).expect("there is one"));
+    let frames: Vec<_> = ended.out().lines().filter(|l| !l.starts_with('#')).map(str::to_owned).collect();
+    let of = |class: &str| frames.iter().filter(|l| l.starts_with(class)).count();
+    assert_eq!([of("I "), of("P "), of("B ")], [4, 32, 60]);
+
+    let (dir, _) = scratch();
+    let none = run(&["lab", "frames", &file(&dir, "none.ts", &[7; 1_000])]);
+    assert_eq!(none.code(), Some(2));
+    assert!(none.stderr.contains("no transport stream with frames of known classes"), "{}", none.stderr);
+}

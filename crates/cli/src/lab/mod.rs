@@ -2,6 +2,7 @@
 
 mod at;
 mod emulated;
+mod frames;
 mod list;
 mod merge;
 mod plan;
@@ -27,6 +28,7 @@ Examples:
   anabranch lab run rtx-csi --quick
   anabranch lab run rtx-csi --out results/rtx-csi
   anabranch lab report results/rtx-csi
+  anabranch lab frames film.ts > film.txt
   anabranch lab emulate weather/spike-one-3s --at sender=live
   anabranch lab run my-scenario.toml --set flow.main.receive-buffer=256KB";
 
@@ -46,6 +48,7 @@ enum Command {
     Merge(merge::MergeArgs),
     Emulate(emulated::EmulateArgs),
     Report(report::ReportArgs),
+    Frames(frames::FramesArgs),
     Show(text::ShowArgs),
 }
 
@@ -73,6 +76,7 @@ pub async fn run(args: LabArgs) -> Outcome {
     match args.command {
         Command::List(args) => list::run(&args),
         Command::Report(args) => report::run(&args),
+        Command::Frames(args) => frames::run(&args),
         Command::Show(args) => text::run(&args),
         Command::Plan(args) => plan::run(args).await,
         Command::Run(args) => run::run(args).await,

@@ -14,8 +14,10 @@ use crate::interrupt::Interrupt;
 use crate::units;
 use anabranch_media::quality::{CompareError, Comparison, Shown};
 use decoded::Pictures;
-use progress::Progress;
+pub use progress::Progress;
+pub use read::read;
 use report::Report;
+pub use report::codec_name;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -61,7 +63,7 @@ pub struct QualityArgs {
 pub fn run(args: &QualityArgs) -> Outcome {
     let interrupt = Interrupt::install();
     let progress = Progress::new();
-    let read = |path: &Path| read::read(path, args.port, &progress, &interrupt);
+    let read = |path: &Path| read(path, args.port, &progress, &interrupt);
     let (sent, received) = (read(&args.sent)?, read(&args.received)?);
     let found = Comparison::of(&sent.recording, &received.recording).map_err(|e| refused(args, e))?;
     let (buffer, shortest) = (args.buffer.into(), args.stall.into());

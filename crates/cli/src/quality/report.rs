@@ -102,7 +102,7 @@ impl Report {
             version: VERSION,
             sent: args.sent.display().to_string(),
             received: args.received.display().to_string(),
-            codec: sent.codec().map_or("unknown", name),
+            codec: sent.codec().map_or("unknown", codec_name),
             seconds: shown.length.as_secs_f64(),
             frames,
             by_class: Classes { i, p, b, unknown },
@@ -228,7 +228,8 @@ impl Report {
     }
 }
 
-fn name(codec: VideoCodec) -> &'static str {
+/// What a coding is called.
+pub fn codec_name(codec: VideoCodec) -> &'static str {
     match codec {
         VideoCodec::Mpeg2 => "MPEG-2",
         VideoCodec::H264 => "H.264",

@@ -75,6 +75,7 @@ pub static SHIPPED: &[Shipped] = shipped! {
     "examples":
         "experiment.toml", "single-path.toml", "two-paths.toml", "over-time.toml", "tcp-beside-sctp.toml",
         "free-topology.toml", "video.toml", "phases.toml", "home-router.toml", "game-server.toml", "cell-and-wlan.toml", "cell.trace", "film.txt",
+        "clip.toml", "clip.txt",
         "kinds-of-loss.toml", "losses.txt", "cross-traffic.toml", "tcp-now.toml", "mptcp.toml", "random-networks.toml",
         "square-root-law.toml", "square-root-law.csv", "kinds-of-figures.toml";
     "encoder":
