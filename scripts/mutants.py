@@ -12,6 +12,7 @@ import argparse
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -44,9 +45,12 @@ def tests(where, package, programs, environment):
     try:
         said, _ = child.communicate(timeout=MUTANT_SECONDS)
     except subprocess.TimeoutExpired:
-        os.killpg(child.pid, signal.SIGKILL)
-        child.wait()
         return "timeout"
+    finally:
+        # Also when this is interrupted: cargo and what it began go with it.
+        if child.poll() is None:
+            os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
     if child.returncode == 0:
         return "passed"
     return "unviable" if "could not compile" in said else "failed"
@@ -78,6 +82,9 @@ def main():
     parser.add_argument("--seed", type=int, default=18)
     a = parser.parse_args()
 
+    for tool in ["cargo-mutants", "patch"]:
+        if not shutil.which(tool):
+            sys.exit(f"{tool} is missing; cargo install --locked cargo-mutants, and patch from your system")
     root = Path(output(["git", "rev-parse", "--show-toplevel"]).strip())
     commit = output(["git", "rev-parse", "HEAD"], cwd=root).strip()
     folder = root / "target/mutants"

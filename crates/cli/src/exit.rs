@@ -61,12 +61,12 @@ pub fn finish(outcome: Outcome) -> ExitCode {
 
 /// Something that is better than before.
 pub fn notice(what: &str) {
-    eprintln!("anabranch: {what}");
+    eprintln!("anabranch: {}", one_line(what));
 }
 
 /// Something the user should know although all goes on.
 pub fn warning(what: &str) {
-    eprintln!("anabranch: warning: {what}");
+    eprintln!("anabranch: warning: {}", one_line(what));
 }
 
 /// Writes to standard output what a command was asked for. A reader that has seen enough, such as `head`, is no failure.
@@ -107,7 +107,7 @@ fn meant(error: &clap::Error) -> Option<String> {
 
 /// Line breaks and runs of blanks become one blank each, and the numbers of the system's errors go: the words before them
 /// say all.
-fn one_line(text: &str) -> String {
+pub fn one_line(text: &str) -> String {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut parts = text.split(" (os error ");
     let mut line = parts.next().unwrap_or_default().to_owned();

@@ -1,7 +1,7 @@
 //! Files and standard input, read on a thread of their own: a read that never returns must not hold the program.
 
 use super::Chunk;
-use crate::exit::Failure;
+use crate::exit::{Failure, one_line};
 use crate::filemark::FileMark;
 use bytes::Bytes;
 use std::fs::File;
@@ -67,9 +67,6 @@ pub fn plain(e: &io::Error) -> String {
         io::ErrorKind::NotFound => "there is no such file or directory".into(),
         io::ErrorKind::PermissionDenied => "permission denied".into(),
         io::ErrorKind::StorageFull => "no space is left".into(),
-        _ => {
-            let text = e.to_string();
-            text.split(" (os error").next().unwrap_or(&text).to_lowercase()
-        }
+        _ => one_line(&e.to_string()).to_lowercase(),
     }
 }

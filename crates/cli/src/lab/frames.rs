@@ -4,12 +4,10 @@ use crate::exit::{Failure, Outcome, print};
 use crate::interrupt::Interrupt;
 use crate::quality::{Progress, codec_name, read};
 use anabranch_media::Class;
-use anabranch_media::quality::Recording;
+use anabranch_media::quality::{Frame, Recording};
+use anabranch_media::ts::PACKET_LEN;
 use std::fmt::Write;
 use std::path::PathBuf;
-
-/// Bytes of a packet of a transport stream.
-const PACKET: u64 = 188;
 
 /// Print a film's frames as traffic of a scenario (`video-trace`)
 #[derive(Clone, Debug, clap::Args)]
@@ -42,7 +40,7 @@ fn trace(film: &Recording) -> Option<String> {
         0 => 25.0,
         _ => (frames.len() - 1) as f64 * 90_000.0 / ticks as f64,
     };
-    let bytes: u64 = frames.iter().map(|f| u64::from(f.packets) * PACKET).sum();
+    let bytes: u64 = frames.iter().map(size).sum();
     let rate = bytes as f64 * 8.0 * fps / frames.len() as f64 / 1e6;
     let mut out = String::new();
     let codec = film.codec().map_or("video", codec_name);
@@ -59,9 +57,14 @@ fn trace(film: &Recording) -> Option<String> {
     for f in frames {
         // What others may refer to has to come, and a frame that cannot be read may be such a one.
         let class = f.picture.class.unwrap_or(Class::P);
-        let _ = writeln!(out, "{class} {}", u64::from(f.packets) * PACKET);
+        let _ = writeln!(out, "{class} {}", size(f));
     }
     Some(out)
+}
+
+/// Bytes of a frame's packets.
+fn size(frame: &Frame) -> u64 {
+    u64::from(frame.packets) * PACKET_LEN as u64
 }
 
 /// Frames a second to three digits behind the point, without those that are 0.
@@ -76,7 +79,7 @@ mod tests {
     #[test]
     fn what_is_no_film_has_no_frames() {
         let mut film = Recording::new();
-        film.push(None, &[0x47; 188 * 20]);
+        film.push(None, &[0x47; PACKET_LEN * 20]);
         film.finish();
         assert_eq!(trace(&film), None);
     }
