@@ -83,7 +83,7 @@ pub fn print(text: &str) -> Outcome {
     }
 }
 
-/// A message of clap, shortened to one line.
+/// A message of clap, shortened to one line, and what helps.
 pub fn clap_line(error: &clap::Error) -> String {
     let text = error.to_string();
     let text = text.strip_prefix("error: ").unwrap_or(&text);
@@ -91,7 +91,7 @@ pub fn clap_line(error: &clap::Error) -> String {
     let body = one_line(text.split("\n\n").next().unwrap_or(text));
     match meant(error) {
         Some(name) => format!("{body}; did you mean `{name}`?"),
-        None => body,
+        None => format!("{body}; see --help"),
     }
 }
 
@@ -146,6 +146,6 @@ mod tests {
         let says = |words: &[&str]| clap_line(&command().try_get_matches_from(words).expect_err("a mistake"));
         assert_eq!(says(&["x", "sned"]), "unrecognized subcommand 'sned'; did you mean `send`?");
         assert_eq!(says(&["x", "send", "--pth=1"]), "unexpected argument '--pth' found; did you mean `--path`?");
-        assert_eq!(says(&["x", "send", "more"]), "unexpected argument 'more' found");
+        assert_eq!(says(&["x", "send", "more"]), "unexpected argument 'more' found; see --help");
     }
 }

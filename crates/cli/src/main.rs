@@ -149,7 +149,7 @@ fn refuse(e: &clap::Error) -> ExitCode {
             let what = format!("which command? there are {}; see `anabranch --help`", names.join(", "));
             exit::finish(Err(Failure::usage(what)))
         }
-        _ => exit::finish(Err(Failure::usage(format!("{}; see --help", exit::clap_line(e))))),
+        _ => exit::finish(Err(Failure::usage(exit::clap_line(e)))),
     }
 }
 
