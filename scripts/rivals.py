@@ -3,6 +3,7 @@
 
     rivals.py feed CLIP RATE HOST:PORT START LOG     a transport stream over UDP at a steady rate (bit/s), from START on
     rivals.py tap PORT LOG                           what comes out, with the kernel's time of arrival
+    rivals.py control LOG                            how late this machine wakes whoever waits, ms, until it is ended
     rivals.py mptcp-in PORT HOST:PORT                a live source over a connection of Multipath TCP
     rivals.py mptcp-out PORT HOST:PORT               its other end
     rivals.py judge CLIP SENT TAPPED LATENCY GRACE   one line: what of the stream was usable
@@ -19,6 +20,7 @@ packets are. Times are of the one clock that both namespaces share.
 import csv
 import json
 import select
+import signal
 import socket
 import struct
 import sys
@@ -77,6 +79,22 @@ def tap(port, log):
             data, extra, _, _ = into.recvmsg(65536, 256)
             seconds, nanos = struct.unpack("qq", extra[0][2][:16])
             file.write(RECORD.pack(seconds + nanos / 1e9, len(data)) + data)
+
+
+def control(log):
+    """Wakes every 5 ms beside a run, as its programs do, and notes the 99th percentile of how late, and the longest."""
+    late, ended = [], []
+    signal.signal(signal.SIGTERM, lambda *_: ended.append(True))
+    at = uptime()
+    while not ended:
+        at += 0.005
+        wait = at - uptime()
+        if wait > 0:
+            time.sleep(wait)
+        late.append(uptime() - at)
+    late.sort()
+    with open(log, "w") as file:
+        file.write(f"{1000 * late[int(0.99 * (len(late) - 1))]:.1f},{1000 * late[-1]:.1f}\n")
 
 
 def mptcp_socket():
@@ -277,6 +295,7 @@ if __name__ == "__main__":
     parts = {
         "feed": feed,
         "tap": tap,
+        "control": control,
         "mptcp-in": mptcp_in,
         "mptcp-out": mptcp_out,
         "judge": judge,
