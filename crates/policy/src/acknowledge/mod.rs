@@ -11,6 +11,8 @@ pub struct ReceiveView {
     pub now: Instant,
     /// DATA packets since the last SACK, this one included.
     pub packets_since_sack: u32,
+    /// Bytes of payload in this packet.
+    pub bytes: u32,
     /// Bytes of SACKs as a share of the payload that came, lately.
     pub way_back: Ppm,
     /// There is a gap, or this packet closed one.
@@ -37,6 +39,7 @@ impl ReceiveView {
         ReceiveView {
             now,
             packets_since_sack: n,
+            bytes: 100,
             way_back: Ppm(0),
             gap: false,
             gap_left: false,

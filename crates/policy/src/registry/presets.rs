@@ -181,6 +181,7 @@ pub(super) const PRESETS: &[Preset] = &[
             (Hook::LossCount, "per_path"),
             (Hook::LossThreshold, "thin"),
             (Hook::Timer, "thin:margin=50,ask=1,learn=1"),
+            (Hook::Acknowledge, "rfc9260:bulk=200"),
             (Hook::PathState, "path_truth:few=4"),
         ],
         ..OURS

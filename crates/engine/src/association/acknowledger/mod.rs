@@ -123,6 +123,7 @@ impl Acknowledger {
         let view = ReceiveView {
             now,
             packets_since_sack: self.packets,
+            bytes: p.bytes as u32,
             way_back: self.way_back.share(),
             gap: p.gap,
             gap_left: p.gap_left,
