@@ -28,8 +28,13 @@ impl MediaHint {
 
     /// An MPEG film on as many streams as it has classes.
     pub fn mpeg() -> Self {
-        let map = Submission::map(Submission::STREAMS);
-        MediaHint { media: Self::MPEG, streams: Submission::STREAMS as u8, map }
+        Self::mpeg_on(Submission::STREAMS)
+    }
+
+    /// An MPEG film on so many streams, 1 to 3: with two the first is that of I frames.
+    pub fn mpeg_on(streams: u16) -> Self {
+        let streams = streams.clamp(1, Submission::STREAMS);
+        MediaHint { media: Self::MPEG, streams: streams as u8, map: Submission::map(streams) }
     }
 
     /// The value of the parameter.

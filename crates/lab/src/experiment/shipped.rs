@@ -74,7 +74,7 @@ macro_rules! shipped {
 pub static SHIPPED: &[Shipped] = shipped! {
     "examples":
         "experiment.toml", "single-path.toml", "two-paths.toml", "over-time.toml", "tcp-beside-sctp.toml",
-        "free-topology.toml", "video.toml", "phases.toml", "home-router.toml", "game-server.toml", "cell-and-wlan.toml", "cell.trace", "film.txt",
+        "free-topology.toml", "video.toml", "phases.toml", "home-router.toml", "game-server.toml", "one-association.toml", "cell-and-wlan.toml", "cell.trace", "film.txt",
         "clip.toml", "clip.txt",
         "kinds-of-loss.toml", "losses.txt", "cross-traffic.toml", "tcp-now.toml", "mptcp.toml", "random-networks.toml",
         "square-root-law.toml", "square-root-law.csv", "kinds-of-figures.toml";
@@ -85,7 +85,7 @@ pub static SHIPPED: &[Shipped] = shipped! {
         "collapse-both.toml", "three-collapse-all.toml", "three-fading.toml";
     "media-streams":
         "experiment.toml", "claims.toml", "figures.toml", "path.toml", "table1.toml", "table2.toml", "table3.toml",
-        "recovery.toml", "picture.toml", "ablation.toml", "sharing.toml";
+        "recovery.toml", "picture.toml", "ablation.toml", "sharing.toml", "handshake.toml", "handshake.txt";
     "messages":
         "experiment.toml", "claims.toml", "game.toml", "anchor.toml", "anchor-both.toml", "peers.toml", "intervals.toml",
         "grid.toml", "outage.toml", "unlike.toml", "unlike-back.toml", "overload-one.toml", "overload-two.toml", "bulk.toml", "take-over.toml", "start.toml";

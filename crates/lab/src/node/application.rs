@@ -6,7 +6,7 @@ use anabranch_media::{Class, Submission};
 use anabranch_sim::traffic::{Emission, FrameClass, Kind, Source};
 use bytes::Bytes;
 
-use crate::metrics::Record;
+use crate::metrics::{Record, SharedRecord};
 
 static ZEROS: [u8; 65_536] = [0; 65_536];
 
@@ -32,6 +32,8 @@ pub struct Delivery {
     pub max_retransmissions: [Option<u16>; 3],
     /// Importance of messages that are not frames, 0 first.
     pub class: u8,
+    /// The first of its streams: those before it are of other flows on its association.
+    pub first_stream: u16,
 }
 
 impl Default for Delivery {
@@ -42,6 +44,7 @@ impl Default for Delivery {
             lifetime: [None; 3],
             max_retransmissions: [None; 3],
             class: SendOptions::default().class,
+            first_stream: 0,
         }
     }
 }
@@ -67,6 +70,7 @@ impl Delivery {
 
     /// How message `number`, made at `at`, is sent. `frame` is the class and the number of the frame it belongs to.
     pub fn options(&self, frame: Option<(Class, u32)>, number: u32, at: Instant) -> SendOptions {
+        let from_first = |s: StreamId| StreamId(self.first_stream.saturating_add(s.0));
         let in_turn = match self.streams {
             Streams::InTurn(n) => Some(StreamId((number % u32::from(n.max(1))) as u16)),
             Streams::ByClass(_) => None,
@@ -84,12 +88,14 @@ impl Delivery {
         };
         let Some((class, group)) = frame else {
             let deadline = lifetime.map(|l| at + l);
-            return SendOptions { stream: in_turn.unwrap_or(StreamId(0)), deadline, class: self.class, ..options };
+            let stream = from_first(in_turn.unwrap_or(StreamId(0)));
+            return SendOptions { stream, deadline, class: self.class, ..options };
         };
         // What the program does by the same code; the scenario may want another order.
         let submission = Submission::new(class, group, at, lifetime).on(self.stream_count());
         let Submission { stream, unordered: _, deadline, class, group } = submission;
-        SendOptions { stream: in_turn.unwrap_or(stream), deadline, class, group: Some(group), ..options }
+        let stream = from_first(in_turn.unwrap_or(stream));
+        SendOptions { stream, deadline, class, group: Some(group), ..options }
     }
 }
 
@@ -128,11 +134,20 @@ pub struct Unsendable {
 /// Number of the first message. As payload protocol identifiers small numbers have owners, and a viewer of captures
 /// would take the payload for theirs.
 const FIRST: u32 = 0x4000_0000;
+/// Where several flows share an association each has so many numbers, the first of them from [`FIRST`] on.
+const NUMBERS: u32 = 1 << 26;
 
 impl Application {
     /// An application that sends what `source` makes.
     pub fn new(source: Box<dyn Source>, delivery: Delivery) -> Self {
         Application { source, delivery, next: None, blocked: false, number: FIRST, failed: None }
+    }
+
+    /// This application as the flow `number` of an association that several share, from 0.
+    #[must_use]
+    pub(super) fn numbered(mut self, number: usize) -> Self {
+        self.number = FIRST + NUMBERS * number as u32;
+        self
     }
 
     /// Its source begins.
@@ -180,7 +195,7 @@ impl Application {
     /// The other side was handed message `ppid`.
     pub fn taken(record: &mut Record, ppid: u32, stream: StreamId, len: u64, now: Instant) {
         record.handed_over(ppid, stream.0, len, now);
-        record.packet(u64::from(ppid.wrapping_sub(FIRST)), now);
+        record.packet(u64::from(ppid.wrapping_sub(FIRST) % NUMBERS), now);
     }
 
     /// Hands over what is due, and notes it where that is asked for.
@@ -252,13 +267,24 @@ impl Reader {
     }
 
     /// Takes what there is and may be taken.
-    pub(super) fn read(&mut self, now: Instant, endpoint: &mut Endpoint, id: AssocId, record: &mut Record) {
+    pub(super) fn read(
+        &mut self,
+        now: Instant,
+        endpoint: &mut Endpoint,
+        id: AssocId,
+        record: &SharedRecord,
+        further: &[SharedRecord],
+    ) {
         self.waiting = self.rate.is_some() && now < self.ready;
         // To ask for one more than there is would make the association tell of the next one.
         while !self.waiting && endpoint.association(id).is_some_and(Association::is_readable) {
             let mut len = 0;
             endpoint.read(id, 1, |m| {
                 len = m.payload.len() as u64;
+                // The number tells whose message it is.
+                let of = if further.is_empty() { 0 } else { (m.ppid.wrapping_sub(FIRST) / NUMBERS) as usize };
+                let record = of.checked_sub(1).and_then(|i| further.get(i)).unwrap_or(record);
+                let record = &mut record.borrow_mut();
                 if matches!(m.part, Part::More | Part::Abandoned) {
                     return record.part(m.stream.0, len, now);
                 }

@@ -61,10 +61,12 @@ pub struct SctpAgent {
     endpoint: Option<Endpoint>,
     id: Option<AssocId>,
     interfaces: Vec<Address>,
-    application: Option<Application>,
+    applications: Vec<Application>,
     dial: Option<Dial>,
     reader: Reader,
     record: SharedRecord,
+    /// Those of other flows on this association, in the order in which they joined.
+    further: Vec<SharedRecord>,
     /// What the record keeps.
     wanted: Wanted,
     transmit: Transmit,
@@ -95,10 +97,11 @@ impl SctpAgent {
             endpoint: None,
             id: None,
             interfaces,
-            application: None,
+            applications: Vec::new(),
             dial: None,
             reader: Reader::at_once(),
             record,
+            further: Vec::new(),
             wanted,
             transmit: Transmit::default(),
             held: 0,
@@ -125,8 +128,16 @@ impl SctpAgent {
     /// This agent with something to send.
     #[must_use]
     pub fn sending(mut self, application: Application) -> Self {
-        self.application = Some(application);
+        self.applications.push(application);
         self
+    }
+
+    /// Another flow on this association; who sends it needs its application as well. What is seen of its messages goes to
+    /// `record`.
+    pub fn share(&mut self, application: Option<Application>, record: SharedRecord) {
+        self.further.push(record);
+        let number = self.further.len();
+        self.applications.extend(application.map(|a| a.numbered(number)));
     }
 
     /// This agent with an encoder that reads from `dial` what the paths carry.
@@ -200,7 +211,7 @@ impl SctpAgent {
 
     /// Why its application gave up, if it did.
     pub fn unsendable(&self) -> Option<Unsendable> {
-        self.application.as_ref()?.failed()
+        self.applications.iter().find_map(Application::failed)
     }
 
     fn open(&mut self, now: Instant) {
@@ -245,8 +256,13 @@ impl SctpAgent {
     /// The next time for the association or its user to do something.
     fn next_own_timeout(&self) -> Option<Instant> {
         let endpoint = self.endpoint.as_ref().and_then(Endpoint::poll_timeout);
-        let application = self.application.as_ref().and_then(Application::next_timeout);
+        let application = self.next_message();
         earlier(earlier(endpoint, application), self.reader.next_timeout())
+    }
+
+    /// When there is something to send.
+    fn next_message(&self) -> Option<Instant> {
+        self.applications.iter().filter_map(Application::next_timeout).min()
     }
 
     /// Lets the association, its user and its timers do all they can at this moment.
@@ -284,11 +300,11 @@ impl SctpAgent {
                     self.id = Some(id);
                     self.connected.get_or_insert(now);
                 }
-                Event::Writable => self.application.iter_mut().for_each(Application::unblock),
+                Event::Writable => self.applications.iter_mut().for_each(Application::unblock),
                 Event::Closed(why) => {
                     self.closed = Some(why);
                     self.last = endpoint.association(id).map(Totals::of);
-                    self.application.iter_mut().for_each(Application::end);
+                    self.applications.iter_mut().for_each(Application::end);
                 }
                 _ => {}
             }
@@ -298,7 +314,7 @@ impl SctpAgent {
 
     fn use_association(&mut self, now: Instant) {
         let (Some(endpoint), Some(id)) = (&mut self.endpoint, self.id) else { return };
-        let sends = self.application.as_ref().and_then(Application::next_timeout).is_some_and(|t| t <= now);
+        let sends = self.applications.iter().any(|a| a.next_timeout().is_some_and(|t| t <= now));
         let reads = endpoint.association(id).is_some_and(Association::is_readable);
         if !reads {
             self.reader.rest(now);
@@ -306,14 +322,15 @@ impl SctpAgent {
         if !sends && !reads {
             return;
         }
-        if let Some(app) = self.application.as_mut().filter(|_| sends)
-            && let Some(mut a) = endpoint.association_mut(id)
-        {
-            let mut record = self.wanted.births().then(|| self.record.borrow_mut());
-            app.send(now, &mut a, record.as_deref_mut());
+        if sends && let Some(mut a) = endpoint.association_mut(id) {
+            let records = std::iter::once(&self.record).chain(&self.further);
+            for (app, record) in self.applications.iter_mut().zip(records) {
+                let mut record = Some(record.borrow_mut()).filter(|r| r.wanted().births());
+                app.send(now, &mut a, record.as_deref_mut());
+            }
         }
         if reads {
-            self.reader.read(now, endpoint, id, &mut self.record.borrow_mut());
+            self.reader.read(now, endpoint, id, &self.record, &self.further);
         }
     }
 
@@ -383,7 +400,7 @@ impl Agent<SctpPacket> for SctpAgent {
     fn start(&mut self, cx: &mut Context<'_, SctpPacket>) {
         self.open(cx.now());
         if self.refused.is_none() {
-            self.application.iter_mut().for_each(|a| a.start(cx.now()));
+            self.applications.iter_mut().for_each(|a| a.start(cx.now()));
             self.follow_links(cx);
         }
         self.pump(cx);

@@ -49,6 +49,10 @@ pub(super) fn scene(plan: &Plan, seed: u64) -> Result<Scene, RunError> {
     let network = Network::new(&plan.topology, seed).map_err(|e| RunError(e.to_string()))?;
     let mut s = Scene { network, flows: Vec::with_capacity(plan.flows.len()), truth: false };
     for f in &plan.flows {
+        if let Some(live) = s.shared(plan, f, seed) {
+            s.flows.push(live);
+            continue;
+        }
         let mut random = RandomStream::named(seed, &format!("{}.start", f.name));
         let late = Duration::from_nanos(random.below(f.start_within.as_nanos().saturating_add(1)));
         let start = Instant::ZERO + f.start + late;
@@ -128,6 +132,22 @@ impl Scene {
             let due = all.skip(asked).take_while(|e| e.at + deadline <= plan.end());
             due.for_each(|e| dues.made(e.at, e.size));
         }
+    }
+
+    /// A flow on the association of another, which was added before it; none of one with its own.
+    fn shared(&mut self, plan: &Plan, f: &Flow, seed: u64) -> Option<Live> {
+        let (group, Transport::Sctp(s)) = (f.association.as_ref()?, &f.transport) else { return None };
+        let before = || plan.flows.iter().take(self.flows.len()).enumerate();
+        // Its members join those of the other in their order.
+        let member = before().filter(|(_, o)| o.group == f.group).count();
+        let (at, _) = before().filter(|(_, o)| o.group == *group).nth(member)?;
+        let other = self.flows.get(at)?;
+        let (sender, receiver, pairs, start) = (other.sender, other.receiver, other.pairs.clone(), other.start);
+        let record = Rc::new(RefCell::new(Record::of_windows(&wanted(plan, f, start), plan.bin)));
+        let application = Application::new(traffic(f, seed, &record), s.delivery);
+        self.network.agent_mut::<SctpAgent>(sender)?.share(Some(application), record.clone());
+        self.network.agent_mut::<SctpAgent>(receiver)?.share(None, record.clone());
+        Some(Live { record, sender, receiver, pairs, start })
     }
 
     /// The paths of a flow, its sender's address first.

@@ -104,6 +104,25 @@ fn a_scenario_may_want_other_streams_times_and_limits() {
     assert_eq!((d.lifetime, d.unordered, d.streams), ([Some(Duration::from_secs(1)); 3], false, Streams::InTurn(5)));
 }
 
+/// Cheng et al. 2011 §III: who sends a film says so when the association begins, and who knows that says it again.
+#[test]
+fn a_handshake_says_on_which_streams_the_classes_go() {
+    let said = |keys: &str| {
+        let plan = scenario_of(&text(keys)).points().expect("points").remove(0).plan;
+        let Transport::Sctp(s) = &plan.flows[0].transport else { panic!("not SCTP") };
+        let own = s.config(0).expect("a configuration").0.extensions.own_parameters;
+        own.iter().map(|p| (p.kind, p.value.as_deref().map(<[u8]>::to_vec))).collect::<Vec<_>>()
+    };
+    assert_eq!(said(""), []);
+    assert_eq!(said("media-hint = false"), []);
+    assert_eq!(said("media-hint = true"), [(0xbf43, Some(vec![1, 3, 0, 1, 2]))]);
+    assert_eq!(said("media-hint = true\nclass-streams = 2"), [(0xbf43, Some(vec![1, 2, 0, 1, 1]))]);
+    let mistake =
+        |keys| Scenario::parse("x.toml", &text(keys), &|_| Err(String::new())).expect_err("wrong").to_string();
+    let in_turn = mistake("media-hint = true\nstreams = 3");
+    assert!(in_turn.contains("`media-hint`: is for video whose classes have streams of their own"), "{in_turn}");
+}
+
 #[test]
 fn times_by_class_are_three_and_for_video() {
     let mistake = |text: &str| Scenario::parse("x.toml", text, &|_| Err(String::new())).expect_err("wrong").to_string();

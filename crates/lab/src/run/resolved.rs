@@ -197,6 +197,7 @@ fn of_flow(to: &mut Below<'_>, f: &Flow) -> Result<(), String> {
     let Flow {
         group: _,
         name: _,
+        association,
         from: _,
         to: _,
         start,
@@ -209,6 +210,9 @@ fn of_flow(to: &mut Below<'_>, f: &Flow) -> Result<(), String> {
         deadline,
         psnr_rate,
     } = f;
+    if let Some(association) = association {
+        to.put("association", association.as_str());
+    }
     to.put("start", time(*start));
     to.put("start-within", time(*start_within));
     to.put("traffic", models::traffic(traffic));

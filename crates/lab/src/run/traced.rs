@@ -55,7 +55,7 @@ pub fn run_traced_as(
     let about = TracedRun { scenario: scenario.name.clone(), point: words.join(", "), seed };
     let plan = point.of_seed(seed).map_err(|e| RunError(e.to_string()))?;
     let (row, tracer, _) = run_prepared(point, seed, |scene| {
-        let flows = plan.flows.iter().zip(&scene.flows).map(|(f, live)| flow(f, live, scene)).collect();
+        let flows = with_associations(&plan, scene).map(|(f, live)| flow(f, live, scene)).collect();
         let tracer = Tracer::create(dir, &stem, outputs, &plan.topology, &about, flows);
         if let Ok(tracer) = &tracer {
             watch(tracer, &plan, scene);
@@ -75,9 +75,14 @@ fn flow(f: &Flow, live: &Live, scene: &Scene) -> TracedFlow {
     }
 }
 
+/// The flows whose packets are their own.
+fn with_associations<'p>(plan: &'p Plan, scene: &'p Scene) -> impl Iterator<Item = (&'p Flow, &'p Live)> {
+    plan.flows.iter().zip(&scene.flows).filter(|(f, _)| f.association.is_none())
+}
+
 fn watch(tracer: &Tracer, plan: &Plan, scene: &mut Scene) {
     scene.network.observe(Box::new(tracer.watcher()));
-    for (f, live) in plan.flows.iter().zip(&scene.flows) {
+    for (f, live) in plan.flows.iter().zip(&scene.flows).filter(|(f, _)| f.association.is_none()) {
         if let (Some(agent), Some(probe)) = (scene.network.agent_mut::<SctpAgent>(live.sender), tracer.probe(&f.name)) {
             agent.watch(probe);
         }

@@ -23,6 +23,8 @@ pub struct Flow {
     pub group: String,
     /// Its own name, unique: `main`, or `background.3`.
     pub name: String,
+    /// The group whose association carries it, where that is not its own.
+    pub association: Option<String>,
     /// Host that sends.
     pub from: String,
     /// Host that receives.
@@ -227,6 +229,9 @@ pub(super) fn read(table: &Table) -> Result<Vec<Flow>, Problem> {
         if !video && matches!(s.delivery.streams, Streams::ByClass(_)) {
             return Err(part.at("class-streams", "is for traffic of kind video or video-trace: remove it"));
         }
+        if s.says_media_hint() && !matches!(s.delivery.streams, Streams::ByClass(_)) {
+            return Err(part.at("media-hint", "is for video whose classes have streams of their own: remove it"));
+        }
     }
     let (start, within) = (basic.start, basic.start_within);
     let ends = ends(part, basic.from.as_ref(), basic.to.as_ref())?;
@@ -234,6 +239,7 @@ pub(super) fn read(table: &Table) -> Result<Vec<Flow>, Problem> {
     let flow = |(i, (from, to)): (usize, (String, String))| Flow {
         name: if single { group.clone() } else { format!("{group}.{}", i + 1) },
         group: group.clone(),
+        association: None,
         from,
         to,
         start: start.map_or(Duration::ZERO, |t| t.0),

@@ -18,6 +18,7 @@ mod queue_limits;
 mod sctp;
 mod series;
 mod set;
+mod shared_association;
 mod sweep;
 mod tcp_udp;
 mod topology;
@@ -35,6 +36,8 @@ mod tests_of_flows;
 mod tests_of_links;
 #[cfg(test)]
 mod tests_of_mistakes;
+#[cfg(test)]
+mod tests_of_shared_associations;
 #[cfg(test)]
 mod tests_of_sweeps;
 

@@ -7,6 +7,7 @@ use super::phases::{Asked, Said};
 use super::queue_limits;
 use super::sctp::Sctp;
 use super::series::SeriesOf;
+use super::shared_association;
 use super::sweep::Sweep;
 use super::topology;
 use super::units::{Span, Time};
@@ -294,8 +295,16 @@ pub(super) fn read(
     let mut flows: Vec<(&Table, Flow)> = Vec::new();
     let tables = flows_of(table)?;
     differ(&tables)?;
-    for t in tables {
-        flows.extend(flow::read(t)?.into_iter().map(|f| (t, f)));
+    for t in &tables {
+        let own = match shared_association::of(t, &tables)? {
+            None => flow::read(t)?,
+            Some((name, merged)) => {
+                let place = format!("flow `{}`", flow::name(t)?);
+                let mut others: Vec<&mut Flow> = flows.iter_mut().map(|(_, f)| f).collect();
+                shared_association::join(Part::new(&place, t), &name, flow::read(&merged)?, &mut others)?
+            }
+        };
+        flows.extend(own.into_iter().map(|f| (*t, f)));
     }
     let duration = times.duration.0;
     if duration.is_zero() {

@@ -6,6 +6,8 @@ use crate::document::{Node, Part, Problem, read as read_keys};
 use crate::node::{Delivery, Streams};
 use anabranch_base::Rate;
 use anabranch_engine::AssocConfig;
+use anabranch_engine::config::OwnParameter;
+use anabranch_media::MediaHint;
 use anabranch_policy::registry::{Hook, Profile, Value as ParamValue};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -27,9 +29,18 @@ pub struct Sctp {
     pub paths: Option<usize>,
     /// Bytes in front of each SCTP packet.
     pub overhead: u32,
+    /// How many other flows send on its association.
+    pub shared_by: usize,
+    /// The streams of those flows.
+    pub shared_streams: u16,
 }
 
 impl Sctp {
+    /// Does its handshake say which classes of a film go on which streams?
+    pub(super) fn says_media_hint(&self) -> bool {
+        self.limits.media_hint == Some(true)
+    }
+
     /// Does its retransmission policy read the true loss rates of its paths (RTX-LOSSRATE's `oracle`)?
     pub fn reads_true_loss(&self) -> bool {
         let oracle = self.profile.value(Hook::Retransmission, "oracle");
@@ -53,6 +64,7 @@ pub struct Limits {
     initial_ssthresh: Option<Window>,
     receive_overhead: Option<Size>,
     ecn: Option<bool>,
+    media_hint: Option<bool>,
     #[serde(default)]
     settings: BTreeMap<String, u64>,
 }
@@ -69,7 +81,7 @@ pub(super) const OF_SCTP: [&str; 10] = [
     "read-rate",
     "paths",
 ];
-pub(super) const LIMITS: [&str; 13] = [
+pub(super) const LIMITS: [&str; 14] = [
     "packet-size",
     "receive-buffer",
     "send-buffer",
@@ -82,6 +94,7 @@ pub(super) const LIMITS: [&str; 13] = [
     "initial-ssthresh",
     "receive-overhead",
     "ecn",
+    "media-hint",
     "settings",
 ];
 
@@ -149,9 +162,20 @@ pub(super) fn sctp(part: Part<'_>) -> Result<(Transport, u32), Problem> {
         lifetime: keys.lifetime.map_or([None; 3], |l| l.each().map(|t| t.0.map(|t| t.0))),
         max_retransmissions: keys.max_retransmissions.map_or([None; 3], |m| m.each().map(|m| m.0)),
         class: keys.class.unwrap_or(Delivery::default().class),
+        first_stream: 0,
     };
     let read_rate = keys.read_rate.map(|r| r.0);
-    let sctp = Sctp { profile, peer, limits, delivery, read_rate, paths: keys.paths, overhead };
+    let sctp = Sctp {
+        profile,
+        peer,
+        limits,
+        delivery,
+        read_rate,
+        paths: keys.paths,
+        overhead,
+        shared_by: 0,
+        shared_streams: 0,
+    };
     let wrong = |e: LimitError| part.about(e.key, e.to_string());
     let full = sctp.config(0).map_err(wrong)?.1;
     sctp.peer_config(0).map_err(wrong)?;
@@ -199,8 +223,10 @@ impl Sctp {
     /// A limit that cannot be.
     pub(crate) fn peer_config(&self, seed: u64) -> Result<Option<AssocConfig>, LimitError> {
         let Some(peer) = &self.peer else { return Ok(None) };
-        let Limits { packet_size, receive_buffer, send_buffer, receive_overhead, ecn, .. } = self.limits.clone();
-        let limits = Limits { packet_size, receive_buffer, send_buffer, receive_overhead, ecn, ..Limits::default() };
+        let Limits { packet_size, receive_buffer, send_buffer, receive_overhead, ecn, media_hint, .. } =
+            self.limits.clone();
+        let limits =
+            Limits { packet_size, receive_buffer, send_buffer, receive_overhead, ecn, media_hint, ..Limits::default() };
         Sctp { limits, ..self.clone() }.config_of(peer, seed).map(|(config, _)| Some(config))
     }
 
@@ -213,7 +239,7 @@ impl Sctp {
         a.extensions.dynamic_addresses = false;
         // A frame or a transfer may be larger than the receiver's buffer; who reads it takes what there is.
         a.messages.partial_delivery = true;
-        a.limits.outbound_streams = a.limits.outbound_streams.max(self.delivery.stream_count());
+        a.limits.outbound_streams = a.limits.outbound_streams.max(self.delivery.stream_count() + self.shared_streams);
         let mtu = l.packet_size.map_or(1_500, |s| s.0);
         let smallest = (AssocConfig::MIN_PACKET_SIZE as u64) + u64::from(self.overhead);
         if !(smallest..=65_535).contains(&mtu) {
@@ -244,6 +270,10 @@ impl Sctp {
         a.timers.heartbeat_interval = l.heartbeat_interval.map_or(a.timers.heartbeat_interval, |t| t.0);
         a.limits.receive_overhead = l.receive_overhead.map_or(a.limits.receive_overhead, |s| s.0 as usize);
         a.extensions.ecn = l.ecn.unwrap_or(a.extensions.ecn);
+        if let (Some(true), Streams::ByClass(streams)) = (l.media_hint, self.delivery.streams) {
+            let hint = MediaHint::mpeg_on(streams).encode().to_vec();
+            a.extensions.own_parameters = vec![OwnParameter::said(MediaHint::PARAMETER, hint)];
+        }
         if let Some((name, _)) = l.settings.iter().find(|(name, value)| !a.set(name, **value)) {
             return wrong("settings", format!("has no `{name}`; there are {}", AssocConfig::SETTINGS.join(", ")));
         }

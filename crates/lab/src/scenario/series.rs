@@ -117,6 +117,11 @@ impl SeriesOf {
             let needs = "needs a `deadline`, such as \"200ms\", or `playout` for what a viewer sees";
             return Err(head.at("series", format!("`{}`: flow `{}` {needs}", self.name, f.group)));
         }
+        let whole = self.what.sampled() || self.what.by_path();
+        if let Some(of) = f.association.as_ref().filter(|_| whole && self.covers(&f.group)) {
+            let what = format!("`{}`: flow `{}` shares the association of `{of}`: ask `{of}`", self.name, f.group);
+            return Err(head.at("series", what));
+        }
         let any = matches!(self.what, N::Throughput | N::Share | N::Late | N::Unusable);
         let has = match &f.transport {
             Transport::Sctp(_) => return Ok(()),

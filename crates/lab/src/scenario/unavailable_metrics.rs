@@ -3,6 +3,7 @@
 use super::flow::{Flow, Transport};
 use super::plan::{Measure, Of, Plan, covers};
 use super::sctp::Sctp;
+use super::shared_association;
 use crate::metrics::{Delay, FlowMetric, Framed, Lateness, LinkMetric, is_of_mptcp, is_stage};
 use anabranch_base::Instant;
 use anabranch_policy::registry::{self, Hook};
@@ -64,6 +65,9 @@ pub(super) fn why(plan: &Plan, m: &Measure) -> Option<String> {
 /// What a flow would need for a metric: the words after its name.
 fn missing_in(f: &Flow, m: FlowMetric) -> Option<String> {
     use FlowMetric as M;
+    if let Some(of) = f.association.as_ref().filter(|_| !shared_association::is_of_messages(m)) {
+        return Some(format!("shares the association of `{of}`, whose metric that is: ask `{of}`"));
+    }
     let over = f.transport.name();
     let sctp = if let Transport::Sctp(s) = &f.transport { Some(s) } else { None };
     let only = |transports: &[&str], instead: &str| {

@@ -34,16 +34,19 @@ pub(super) fn of_transport(to: &mut Below<'_>, transport: &Transport) -> Result<
 }
 
 fn of_sctp(to: &mut Below<'_>, s: &Sctp) -> Result<(), String> {
-    let Sctp { profile, peer, limits: _, delivery, read_rate, paths, overhead } = s;
+    let Sctp { profile, peer, limits: _, delivery, read_rate, paths, overhead, shared_by: _, shared_streams: _ } = s;
     of_profile(to, profile);
     if let Some((peer, association)) = peer.as_ref().zip(s.peer_config(0).map_err(|e| e.to_string())?) {
         let mut to = to.below("peer");
         of_profile(&mut to, peer);
         of_association(&mut to, association);
     }
-    let Delivery { streams, unordered, lifetime, max_retransmissions, class } = *delivery;
+    let Delivery { streams, unordered, lifetime, max_retransmissions, class, first_stream } = *delivery;
     to.put("streams", delivery.stream_count());
     to.put("streams-by", if matches!(streams, Streams::ByClass(_)) { "class" } else { "turn" });
+    if first_stream > 0 {
+        to.put("first-stream", first_stream);
+    }
     to.put("unordered", unordered);
     to.put("class", class);
     to.by_class("lifetime", lifetime.map(|l| l.map(time)));
