@@ -34,6 +34,10 @@ publishable *checks:
 bundle *target:
     scripts/bundle.sh {{target}}
 
+# The program as it is released, built with what a run of it has counted; needs llvm-tools of rustup
+trained *target:
+    scripts/trained.sh {{target}}
+
 # The documentation of all crates
 doc:
     RUSTDOCFLAGS="-D warnings" cargo doc --workspace --exclude anabranch --no-deps

@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Our stack beside an older one of ours, interleaved, round by round, built with the same settings.
 #
+# TRAINED=1 takes ours as it is released (scripts/trained.sh), and the older one as it was.
+#
 #   benches/against.sh REVISION [OPTIONS OF anabranch bench]      writes bench.json and bench.txt into target/against
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -18,7 +20,12 @@ if [ ! -x "$out/$commit" ]; then
     (cd "$tree/tree" && CARGO_TARGET_DIR=$out/build cargo build --release --locked --bin anabranch)
     cp "$out/build/release/anabranch" "$out/$commit"
 fi
-cargo build --release --locked --bin anabranch
+if [ -n "${TRAINED:-}" ]; then
+    now=$(scripts/trained.sh | tail -n 1)
+else
+    cargo build --release --locked --bin anabranch
+    now=$target/release/anabranch
+fi
 # A peer knows two tests by other names, and the length of one in bytes; ours is in seconds.
 cat >"$out/before" <<PEER
 #!/bin/sh
@@ -30,4 +37,4 @@ esac
 exec "$out/$commit" bench row "\$test" "\$transport" "\$3" "\$count" "\$5"
 PEER
 chmod +x "$out/before"
-"$target/release/anabranch" bench --peer "before=$out/before" --out "$out" "$@"
+"$now" bench --peer "before=$out/before" --out "$out" "$@"

@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Packs the built program with its manual pages, completions, preload library, licences and changelog for a release.
 #
+# The program is built as scripts/trained.sh says.
+#
 #   scripts/bundle.sh [TARGET]          this machine's without one; leaves target/bundle/anabranch-VERSION-TARGET.tar.gz
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -8,10 +10,10 @@ cd "$(dirname "$0")/.."
 target=${1:-$(rustc -vV | sed -n 's/^host: //p')}
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
 name=anabranch-$version-$target
-built=${CARGO_TARGET_DIR:-target}/$target/release
+built=${CARGO_TARGET_DIR:-target}/trained/$target/release
 out=target/bundle
 
-cargo build --locked --release --target "$target" -p anabranch -p anabranch-sockets
+scripts/trained.sh "$target"
 rm -rf "${out:?}/$name"
 mkdir -p "$out/$name/completions"
 cp "$built/anabranch" "$built/libanabranch_sockets.so" README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE "$out/$name/"
