@@ -11,7 +11,8 @@ MAPPED = {
     "flow": ["transport", "traffic", "from", "to"],
     "link": ["delay", "rate", "loss", "jitter", "limit-packets"],
     "sctp": ["profile", "timer", "acknowledge", "sack-delay", "retransmission-order", "loss-threshold", "nagle", "redundancy", "path-state"],
-    "tcp": ["congestion", "recovery", "tail-probe", "nagle"],
+    # The kernel always validates its window; the lab may hold one that does not beside it.
+    "tcp": ["congestion", "recovery", "tail-probe", "nagle", "validate-window"],
 }
 
 
