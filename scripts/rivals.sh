@@ -282,12 +282,13 @@ attempt() {
     finish feeder "$feeder" $((seconds + lead + 5))
     sleep $tail
     remove_network
+    [ -s "$work/control" ] || die "the control has noted nothing: $(cat "$work/control.log")"
     if ! awk -F, -v most="$most_late" '{ exit $1 > most }' "$work/control"; then
         disturbed=1 results=$out/disturbed.csv
     fi
     echo "$1,$2,$3,$(python3 "$repo/scripts/rivals.py" judge "$work/clip.ts" "$work/sent" "$work/tapped" $latency "$grace"),$(cat "$work/control")" |
         tee -a "$results"
-    if [ -n "${PICTURE:-}" ]; then
+    if [ -n "${PICTURE:-}" ] && [ -z "$disturbed" ]; then
         python3 "$repo/scripts/rivals.py" usable "$work/clip.ts" "$work/sent" "$work/tapped" $latency "$grace" "$work/usable.ts"
         "$anabranch" quality "$work/clip.ts" "$work/usable.ts" --json >"$work/quality.json" 2>"$work/quality.log" ||
             echo '{}' >"$work/quality.json"

@@ -88,6 +88,8 @@ def sctp(flow, words):
     if acknowledge == "immediate":
         words["sack_every"] = 1
     else:
+        only("bulk of acknowledge", of["bulk"], "0")
+        only("hurry_fill of acknowledge", of["hurry_fill"], "1")
         words["sack_every"], words["sack_delay"] = of["every"], round(flow["sack-delay"] * 1000)
     only("profile", flow["profile"], "lksctp", "linux")
     only("retransmission order", flow["retransmission-order"], "tsn", "bundle_outstanding")

@@ -200,32 +200,47 @@ impl Application {
 
     /// Hands over what is due, and notes it where that is asked for.
     pub(super) fn send(&mut self, now: Instant, a: &mut Association, mut record: Option<&mut Record>) {
-        while let Some(e) = self.next.filter(|e| !self.blocked && e.at <= now) {
-            let options = self.delivery.options(frame(&e), self.number, e.at);
-            match a.send(now, options, payload(e.size)) {
-                Ok(()) => {
-                    if let Some(record) = &mut record {
-                        record.made(self.number, e.at, options.deadline);
-                    }
-                    self.number = self.number.wrapping_add(1);
-                }
-                Err(SendError::WouldBlock) => {
-                    self.blocked = true;
-                    return;
-                }
-                // Too late.
-                Err(SendError::Closed) => return self.end(),
-                // Nothing to send: a recording may have frames of no bytes.
-                Err(SendError::Empty) => self.number = self.number.wrapping_add(1),
-                // Left out in silence it would be another traffic.
-                Err(why) => {
-                    self.failed = Some(Unsendable { size: e.size, why });
-                    return self.end();
-                }
-            }
-            self.source.advance(now, &mut self.next);
-        }
+        while self.send_one(now, a, record.as_deref_mut()) {}
     }
+
+    /// Hands over one message that is due, if there is one and the association takes it; none where it does not.
+    pub(super) fn send_one(&mut self, now: Instant, a: &mut Association, record: Option<&mut Record>) -> bool {
+        let Some(e) = self.next.filter(|e| !self.blocked && e.at <= now) else { return false };
+        let options = self.delivery.options(frame(&e), self.number, e.at);
+        match a.send(now, options, payload(e.size)) {
+            Ok(()) => {
+                if let Some(record) = record {
+                    record.made(self.number, e.at, options.deadline);
+                }
+                self.number = self.number.wrapping_add(1);
+            }
+            Err(SendError::WouldBlock) => {
+                self.blocked = true;
+                return false;
+            }
+            // Too late.
+            Err(SendError::Closed) => {
+                self.end();
+                return false;
+            }
+            // Nothing to send: a recording may have frames of no bytes.
+            Err(SendError::Empty) => self.number = self.number.wrapping_add(1),
+            // Left out in silence it would be another traffic.
+            Err(why) => {
+                self.failed = Some(Unsendable { size: e.size, why });
+                self.end();
+                return false;
+            }
+        }
+        self.source.advance(now, &mut self.next);
+        true
+    }
+}
+
+/// The record of the flow whose message has this number: `record`, or one of those that share its association.
+pub(super) fn whose<'r>(number: u32, record: &'r SharedRecord, further: &'r [SharedRecord]) -> &'r SharedRecord {
+    let of = if further.is_empty() { 0 } else { (number.wrapping_sub(FIRST) / NUMBERS) as usize };
+    of.checked_sub(1).and_then(|i| further.get(i)).unwrap_or(record)
 }
 
 /// So many zeros, shared.
@@ -281,10 +296,7 @@ impl Reader {
             let mut len = 0;
             endpoint.read(id, 1, |m| {
                 len = m.payload.len() as u64;
-                // The number tells whose message it is.
-                let of = if further.is_empty() { 0 } else { (m.ppid.wrapping_sub(FIRST) / NUMBERS) as usize };
-                let record = of.checked_sub(1).and_then(|i| further.get(i)).unwrap_or(record);
-                let record = &mut record.borrow_mut();
+                let record = &mut whose(m.ppid, record, further).borrow_mut();
                 if matches!(m.part, Part::More | Part::Abandoned) {
                     return record.part(m.stream.0, len, now);
                 }

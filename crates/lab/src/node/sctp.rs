@@ -4,7 +4,7 @@ mod link_reports;
 mod noting;
 
 use super::addresses::{ip, simulated, socket};
-use super::application::{Application, Reader, Unsendable};
+use super::application::{Application, Reader, Unsendable, whose};
 use super::encoder::Dial;
 use super::headers::data_chunks;
 use super::packet::SctpPacket;
@@ -67,6 +67,8 @@ pub struct SctpAgent {
     record: SharedRecord,
     /// Those of other flows on this association, in the order in which they joined.
     further: Vec<SharedRecord>,
+    /// Which application of several has the next turn.
+    turn: usize,
     /// What the record keeps.
     wanted: Wanted,
     transmit: Transmit,
@@ -102,6 +104,7 @@ impl SctpAgent {
             reader: Reader::at_once(),
             record,
             further: Vec::new(),
+            turn: 0,
             wanted,
             transmit: Transmit::default(),
             held: 0,
@@ -135,6 +138,8 @@ impl SctpAgent {
     /// Another flow on this association; who sends it needs its application as well. What is seen of its messages goes to
     /// `record`.
     pub fn share(&mut self, application: Option<Application>, record: SharedRecord) {
+        let in_order = record.borrow().wanted().in_order;
+        self.wanted.in_order = self.wanted.in_order.max(in_order);
         self.further.push(record);
         let number = self.further.len();
         self.applications.extend(application.map(|a| a.numbered(number)));
@@ -209,9 +214,9 @@ impl SctpAgent {
         self.refused.as_ref()
     }
 
-    /// Why its application gave up, if it did.
-    pub fn unsendable(&self) -> Option<Unsendable> {
-        self.applications.iter().find_map(Application::failed)
+    /// Why an application gave up, if one did, and whose: 0 is its own, then come those that share its association.
+    pub fn unsendable(&self) -> Option<(usize, Unsendable)> {
+        self.applications.iter().enumerate().find_map(|(i, a)| Some((i, a.failed()?)))
     }
 
     fn open(&mut self, now: Instant) {
@@ -323,10 +328,20 @@ impl SctpAgent {
             return;
         }
         if sends && let Some(mut a) = endpoint.association_mut(id) {
-            let records = std::iter::once(&self.record).chain(&self.further);
-            for (app, record) in self.applications.iter_mut().zip(records) {
+            // One message each in turn: one that always has more would leave no room in the buffer for the others.
+            let count = self.applications.len();
+            let mut silent = 0;
+            while silent < count {
+                let at = self.turn % count;
+                let record = if at == 0 { &self.record } else { &self.further[at - 1] };
                 let mut record = Some(record.borrow_mut()).filter(|r| r.wanted().births());
-                app.send(now, &mut a, record.as_deref_mut());
+                let app = &mut self.applications[at];
+                if count == 1 {
+                    app.send(now, &mut a, record.as_deref_mut());
+                    break;
+                }
+                silent = if app.send_one(now, &mut a, record.as_deref_mut()) { 0 } else { silent + 1 };
+                self.turn = at + 1;
             }
         }
         if reads {
@@ -355,11 +370,10 @@ impl SctpAgent {
             };
             let Some(source) = source else { continue };
             if sent && t.packet.payload_len() > 0 {
-                let mut record = self.record.borrow_mut();
                 for c in data_chunks(t.packet.head_mut()) {
-                    record.transmitted(c.tsn, now);
+                    self.record.borrow_mut().transmitted(c.tsn, now);
                     if c.begin {
-                        record.begun(c.message, now);
+                        whose(c.message, &self.record, &self.further).borrow_mut().begun(c.message, now);
                     }
                 }
             }

@@ -45,6 +45,11 @@ impl Live {
     }
 }
 
+/// The flows whose packets are their own, and not those of the flow whose association they share.
+pub(super) fn with_associations<'p>(plan: &'p Plan, scene: &'p Scene) -> impl Iterator<Item = (&'p Flow, &'p Live)> {
+    plan.flows.iter().zip(&scene.flows).filter(|(f, _)| f.association.is_none())
+}
+
 pub(super) fn scene(plan: &Plan, seed: u64) -> Result<Scene, RunError> {
     let network = Network::new(&plan.topology, seed).map_err(|e| RunError(e.to_string()))?;
     let mut s = Scene { network, flows: Vec::with_capacity(plan.flows.len()), truth: false };

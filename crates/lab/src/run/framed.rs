@@ -1,6 +1,6 @@
 //! What became of a video's frames: of all that its source made, whether they were sent or not.
 
-use super::build::{Live, Scene};
+use super::build::{Live, Scene, with_associations};
 use crate::metrics::{Came, Framed, Video, Window};
 use crate::oracle::{self, Film, Frame};
 use crate::scenario::{Flow, Plan, Playout};
@@ -77,7 +77,7 @@ fn bounds_of(plan: &Plan, scene: &Scene, number: usize, seed: u64, window: Windo
         l.pairs.iter().filter_map(|(from, to)| scene.network.way(*from, *to)).collect()
     };
     let others: Vec<Vec<LinkId>> =
-        scene.flows.iter().enumerate().filter(|(i, _)| *i != number).flat_map(|(_, l)| ways(l)).collect();
+        with_associations(plan, scene).filter(|(_, l)| l.sender != live.sender).flat_map(|(_, l)| ways(l)).collect();
     let carriage = oracle::carriage(flow)?;
     let own = ways(live);
     // A small packet takes no time on the links beside the narrowest, and no other flow needs them.

@@ -116,6 +116,10 @@ fn a_handshake_says_on_which_streams_the_classes_go() {
     assert_eq!(said(""), []);
     assert_eq!(said("media-hint = false"), []);
     assert_eq!(said("media-hint = true"), [(0xbf43, Some(vec![1, 3, 0, 1, 2]))]);
+    let plan = scenario_of(&text("media-hint = true\npeer = \"sctp\"")).points().expect("points").remove(0).plan;
+    let Transport::Sctp(s) = &plan.flows[0].transport else { panic!("not SCTP") };
+    let peer = s.peer_config(0).expect("a configuration").expect("a peer");
+    assert_eq!(peer.extensions.own_parameters, s.config(0).expect("a configuration").0.extensions.own_parameters);
     assert_eq!(said("media-hint = true\nclass-streams = 2"), [(0xbf43, Some(vec![1, 2, 0, 1, 1]))]);
     let mistake =
         |keys| Scenario::parse("x.toml", &text(keys), &|_| Err(String::new())).expect_err("wrong").to_string();

@@ -64,7 +64,11 @@ fn refused(plan: &Plan, scene: &Scene) -> Result<(), RunError> {
         if let Some(e) = agent.refused() {
             return wrong(e.to_string());
         }
-        if let Some(e) = agent.unsendable() {
+        // Those that share its association follow it.
+        let sharing = plan.flows.iter().zip(&scene.flows).filter(|(_, l)| l.sender == live.sender);
+        if let Some((i, e)) = agent.unsendable() {
+            let name = sharing.map(|(f, _)| f.name.as_str()).nth(i).unwrap_or(&f.name);
+            let wrong = |what: String| Err(RunError(format!("flow `{name}`: {what}")));
             let hint = if e.why == SendError::TooLarge { ": raise `send-buffer`" } else { "" };
             return wrong(format!("{e}{hint}"));
         }

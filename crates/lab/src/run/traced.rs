@@ -1,6 +1,6 @@
 //! One run with everything of it written down.
 
-use super::build::{Live, Scene};
+use super::build::{Live, Scene, with_associations};
 use super::single_run::{RunError, run_prepared};
 use crate::node::SctpAgent;
 use crate::results::Row;
@@ -73,11 +73,6 @@ fn flow(f: &Flow, live: &Live, scene: &Scene) -> TracedFlow {
         Transport::Sctp(s) => flow.choosing(&s.profile),
         _ => flow,
     }
-}
-
-/// The flows whose packets are their own.
-fn with_associations<'p>(plan: &'p Plan, scene: &'p Scene) -> impl Iterator<Item = (&'p Flow, &'p Live)> {
-    plan.flows.iter().zip(&scene.flows).filter(|(f, _)| f.association.is_none())
 }
 
 fn watch(tracer: &Tracer, plan: &Plan, scene: &mut Scene) {

@@ -371,6 +371,12 @@ fn ends(part: Part<'_>, from: Option<&Names>, to: Option<&Names>) -> Result<Vec<
     Ok((0..n).map(|i| (at(&from, i), at(&to, i))).collect())
 }
 
+/// Does any flow over SCTP have this key? If not it is a mistake for one of `near`.
+pub(super) fn known_over_sctp(part: Part<'_>, key: &str, near: &[&str]) -> Result<(), Problem> {
+    let known = BASIC.iter().chain(&OF_SCTP).chain(&LIMITS).chain(&["encapsulation"]).any(|k| *k == key);
+    if known || key.parse::<Hook>().is_ok() { Ok(()) } else { Err(part.unknown(key, near)) }
+}
+
 pub(super) fn refuse_strangers(part: Part<'_>, transport: &str, known: &[&str]) -> Result<(), Problem> {
     let Some(key) = part.table.keys().find(|k| !known.contains(k)) else { return Ok(()) };
     let elsewhere =

@@ -25,6 +25,9 @@ const OWN: [&str; 14] = [
 /// And what of the flow whose association it is does not concern it.
 const NOT_SHARED: [&str; 4] = ["follow-rate", "least-rate", "rate-lag", "media-hint"];
 
+/// Most streams of one association: what the other end takes of them (`inbound_streams`).
+const MOST_STREAMS: u16 = 2_048;
+
 /// Most flows that share an association with another.
 const MOST: usize = 15;
 
@@ -35,7 +38,11 @@ pub(super) fn of(table: &Table, all: &[&Table]) -> Result<Option<(String, Table)
     let part = Part::new(&place, table);
     let Some(node) = table.get("association") else { return Ok(None) };
     let name = node.as_text().ok_or_else(|| part.at("association", "needs the name of a flow"))?;
+    if let Some(key) = table.keys().find(|key| NOT_SHARED.contains(key)) {
+        return Err(part.named(key, format!("`{key}` needs an association of its own: remove it")));
+    }
     if let Some(key) = table.keys().find(|key| !OWN.contains(key)) {
+        flow::known_over_sctp(part, key, &OWN)?;
         return Err(part.named(key, format!("`{key}` is one of its association: say it in flow `{name}`")));
     }
     // Above it, since both begin in that order.
@@ -70,10 +77,15 @@ pub(super) fn join(
         let (Transport::Sctp(theirs), Transport::Sctp(ours)) = (&mut other.transport, &mut f.transport) else {
             return Err(part.at("association", format!("flow `{name}` is over {over}, and only sctp has streams")));
         };
-        let used = theirs.delivery.stream_count() + theirs.shared_streams;
         if theirs.shared_by >= MOST {
             return Err(part.at("association", format!("more than {MOST} flows share that of `{name}`")));
         }
+        let used = theirs.delivery.stream_count().checked_add(theirs.shared_streams);
+        let all = used.and_then(|used| used.checked_add(ours.delivery.stream_count()));
+        let (Some(used), Some(_)) = (used, all.filter(|all| *all <= MOST_STREAMS)) else {
+            let what = format!("the flows on that of `{name}` have more than {MOST_STREAMS} streams together");
+            return Err(part.at("association", what));
+        };
         ours.delivery.first_stream = used;
         theirs.shared_streams += ours.delivery.stream_count();
         theirs.shared_by += 1;
@@ -86,9 +98,9 @@ pub(super) fn join(
 pub(super) fn is_of_messages(m: FlowMetric) -> bool {
     use FlowMetric as M;
     match m {
-        M::Mean(d) | M::Percentile(d, _) | M::Longest(d) => d == Delay::Message,
+        M::Mean(d) | M::Percentile(d, _) | M::Longest(d) => d != Delay::Packet,
         M::Goodput | M::Share | M::Messages | M::Convergence | M::Jain | M::DeadlineMisses => true,
-        M::Due(_) | M::Picture(_) | M::Viewed(_) => true,
+        M::Due(_) | M::Picture(_) | M::Viewed(_) | M::Framed(_) => true,
         _ => false,
     }
 }
