@@ -23,7 +23,7 @@
 # srtla (srtla_send and srtla_rec in the search path or SRTLA=FOLDER, with srt-tools), mptcp (a kernel with it; congestion
 # control is the kernel's default). What is missing is skipped by name.
 # Beside each run a control waits as the programs do. Where it is woken more than CONTROL (10) milliseconds late by the 99th
-# percentile, the machine was busy: the run counts for nothing, stands in OUT/disturbed.csv and is made anew, twice at most.
+# percentile, the machine was busy: the run counts for nothing, is written to OUT/disturbed.csv and is made anew, twice at most.
 # LATENCY (500) is that of the stream, milliseconds.
 # Needs root, ffmpeg, iproute2, socat, python3. KEEP=1 keeps logs; results go to OUT (results/rivals).
 set -euo pipefail
