@@ -19,9 +19,8 @@ if [ ! -x "$profdata" ]; then
 fi
 counts=$into/counts
 rm -rf "$counts"
-# Its own speed does not matter, so it is not linked as one piece.
-CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_DEBUG=0 \
-    CARGO_TARGET_DIR=$into/counting RUSTFLAGS="-Cprofile-generate=$counts" \
+# With the settings of the last build: counts of functions that were put together otherwise fit nothing.
+CARGO_TARGET_DIR=$into/counting RUSTFLAGS="-Cprofile-generate=$counts" \
     cargo build --locked --release --target "$target" -p anabranch
 scripts/train.sh "$into/counting/$target/release/anabranch"
 "$profdata" merge -o "$into/counts.profdata" "$counts"
