@@ -3,9 +3,9 @@
 //! Source: RFC 9260 §6.2 and RFC 7053. Every second packet, or after the delay; at once for gaps, duplicates and
 //! packets that ask for it. Parameters: `every`, packets per SACK; `hurry_fill` 0 lets the packet that closes the last
 //! gap wait like any other (RFC 4960 §6.7 does not name it; RFC 5681 §4.2 does for TCP); `bulk`, the delay after a packet
-//! with more than half of an Ethernet frame. A sparse message is answered after the association's delay, which a profile for
-//! such messages has short; a stream of large packets that is answered as soon grows faster than its neighbours, and `bulk`
-//! takes that from it.
+//! whose payload is more than half of an Ethernet frame. A sparse message is answered after the association's delay, which
+//! a profile for such messages has short; a stream of large packets that is answered as soon grows faster than its
+//! neighbours, and `bulk` takes that from it.
 
 use super::{AckWhen, Acknowledge, ReceiveView};
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
@@ -21,7 +21,7 @@ pub(super) const POLICY: Policy<dyn Acknowledge> = Policy {
         params: &[
             ParamInfo::count("every", 2, "packets", 1, 2, "packets per SACK"),
             ParamInfo::flag("hurry_fill", true, "the packet that closes the last gap is answered at once"),
-            ParamInfo::millis("bulk", 0, 0, 500, "delay after a packet of more than 750 bytes, where that is longer"),
+            ParamInfo::millis("bulk", 0, 0, 500, "delay after a packet with more than 750 bytes of payload, where that is longer"),
         ],
     },
     build: |p| Box::new(Delayed { hurry_fill: p.flag("hurry_fill"), bulk: p.millis("bulk"), ..Delayed::new(p) }),
