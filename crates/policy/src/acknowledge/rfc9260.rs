@@ -21,7 +21,7 @@ pub(super) const POLICY: Policy<dyn Acknowledge> = Policy {
         params: &[
             ParamInfo::count("every", 2, "packets", 1, 2, "packets per SACK"),
             ParamInfo::flag("hurry_fill", true, "the packet that closes the last gap is answered at once"),
-            ParamInfo::millis("bulk", 0, 0, 500, "delay after a packet with more than 750 bytes of payload, where that is longer"),
+            ParamInfo::millis("bulk", 0, 0, 500, "delay after more than 750 bytes of payload, where that is longer"),
         ],
     },
     build: |p| Box::new(Delayed { hurry_fill: p.flag("hurry_fill"), bulk: p.millis("bulk"), ..Delayed::new(p) }),
