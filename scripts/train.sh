@@ -22,5 +22,8 @@ for window in 100000 700000; do
     done
 done
 for experiment in thin-streams confluent-scheduling media-streams cmt-cl-fd fairness examples messages; do
-    "$program" lab run "$experiment" --quick --seeds 1 --out "$out/$experiment" >"$out/lab.txt" 2>&1
+    "$program" lab run "$experiment" --quick --seeds 1 --out "$out/$experiment" >"$out/lab.txt" 2>&1 || {
+        cat "$out/lab.txt" >&2
+        exit 1
+    }
 done

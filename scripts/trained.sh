@@ -2,7 +2,7 @@
 # Builds the program and the preload library as they are released: twice, and between the two a run whose counts tell the
 # compiler which code is used and which way it branches (profile-guided optimisation). benches/README.md has what that is worth.
 #
-#   scripts/trained.sh [TARGET]      this machine's without one; leaves both in target/trained/TARGET/release
+#   scripts/trained.sh [TARGET]      one whose programs run here, this machine's without one; leaves both in target/trained/TARGET/release
 #
 # Needs rustup's llvm-tools. What trains is scripts/train.sh: transfers, messages, handshakes and simulations of other sizes than
 # those that benchmarks measure.
