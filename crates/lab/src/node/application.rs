@@ -6,7 +6,8 @@ use anabranch_media::{Class, Submission};
 use anabranch_sim::traffic::{Emission, FrameClass, Kind, Source};
 use bytes::Bytes;
 
-use crate::metrics::{Record, SharedRecord};
+use super::users::Users;
+use crate::metrics::Record;
 
 static ZEROS: [u8; 65_536] = [0; 65_536];
 
@@ -237,10 +238,9 @@ impl Application {
     }
 }
 
-/// The record of the flow whose message has this number: `record`, or one of those that share its association.
-pub(super) fn whose<'r>(number: u32, record: &'r SharedRecord, further: &'r [SharedRecord]) -> &'r SharedRecord {
-    let of = if further.is_empty() { 0 } else { (number.wrapping_sub(FIRST) / NUMBERS) as usize };
-    of.checked_sub(1).and_then(|i| further.get(i)).unwrap_or(record)
+/// Which of the flows that share an association this message is of, from 0.
+pub(super) fn flow_of(number: u32) -> usize {
+    (number.wrapping_sub(FIRST) / NUMBERS) as usize
 }
 
 /// So many zeros, shared.
@@ -282,21 +282,14 @@ impl Reader {
     }
 
     /// Takes what there is and may be taken.
-    pub(super) fn read(
-        &mut self,
-        now: Instant,
-        endpoint: &mut Endpoint,
-        id: AssocId,
-        record: &SharedRecord,
-        further: &[SharedRecord],
-    ) {
+    pub(super) fn read(&mut self, now: Instant, endpoint: &mut Endpoint, id: AssocId, users: &Users) {
         self.waiting = self.rate.is_some() && now < self.ready;
         // To ask for one more than there is would make the association tell of the next one.
         while !self.waiting && endpoint.association(id).is_some_and(Association::is_readable) {
             let mut len = 0;
             endpoint.read(id, 1, |m| {
                 len = m.payload.len() as u64;
-                let record = &mut whose(m.ppid, record, further).borrow_mut();
+                let record = &mut users.record_of(m.ppid).borrow_mut();
                 if matches!(m.part, Part::More | Part::Abandoned) {
                     return record.part(m.stream.0, len, now);
                 }

@@ -14,6 +14,7 @@ mod packet;
 mod pairs;
 mod sctp;
 mod totals;
+mod users;
 mod watched;
 mod written;
 

@@ -4,12 +4,13 @@ mod link_reports;
 mod noting;
 
 use super::addresses::{ip, simulated, socket};
-use super::application::{Application, Reader, Unsendable, whose};
+use super::application::{Application, Reader, Unsendable};
 use super::encoder::Dial;
 use super::headers::data_chunks;
 use super::packet::SctpPacket;
 use super::pairs::Pairs;
 use super::totals::Totals;
+use super::users::Users;
 use crate::metrics::{Detail, SharedRecord, Wanted};
 use crate::trace::Probe;
 use anabranch_base::{Instant, RandomStream, earlier};
@@ -61,14 +62,10 @@ pub struct SctpAgent {
     endpoint: Option<Endpoint>,
     id: Option<AssocId>,
     interfaces: Vec<Address>,
-    applications: Vec<Application>,
     dial: Option<Dial>,
     reader: Reader,
     record: SharedRecord,
-    /// Those of other flows on this association, in the order in which they joined.
-    further: Vec<SharedRecord>,
-    /// Which application of several has the next turn.
-    turn: usize,
+    users: Users,
     /// What the record keeps.
     wanted: Wanted,
     transmit: Transmit,
@@ -99,12 +96,10 @@ impl SctpAgent {
             endpoint: None,
             id: None,
             interfaces,
-            applications: Vec::new(),
             dial: None,
             reader: Reader::at_once(),
+            users: Users::new(record.clone()),
             record,
-            further: Vec::new(),
-            turn: 0,
             wanted,
             transmit: Transmit::default(),
             held: 0,
@@ -131,7 +126,7 @@ impl SctpAgent {
     /// This agent with something to send.
     #[must_use]
     pub fn sending(mut self, application: Application) -> Self {
-        self.applications.push(application);
+        self.users.sending(application);
         self
     }
 
@@ -140,9 +135,7 @@ impl SctpAgent {
     pub fn share(&mut self, application: Option<Application>, record: SharedRecord) {
         let in_order = record.borrow().wanted().in_order;
         self.wanted.in_order = self.wanted.in_order.max(in_order);
-        self.further.push(record);
-        let number = self.further.len();
-        self.applications.extend(application.map(|a| a.numbered(number)));
+        self.users.share(application, record);
     }
 
     /// This agent with an encoder that reads from `dial` what the paths carry.
@@ -216,7 +209,7 @@ impl SctpAgent {
 
     /// Why an application gave up, if one did, and whose: 0 is its own, then come those that share its association.
     pub fn unsendable(&self) -> Option<(usize, Unsendable)> {
-        self.applications.iter().enumerate().find_map(|(i, a)| Some((i, a.failed()?)))
+        self.users.failed()
     }
 
     fn open(&mut self, now: Instant) {
@@ -261,13 +254,7 @@ impl SctpAgent {
     /// The next time for the association or its user to do something.
     fn next_own_timeout(&self) -> Option<Instant> {
         let endpoint = self.endpoint.as_ref().and_then(Endpoint::poll_timeout);
-        let application = self.next_message();
-        earlier(earlier(endpoint, application), self.reader.next_timeout())
-    }
-
-    /// When there is something to send.
-    fn next_message(&self) -> Option<Instant> {
-        self.applications.iter().filter_map(Application::next_timeout).min()
+        earlier(earlier(endpoint, self.users.next_timeout()), self.reader.next_timeout())
     }
 
     /// Lets the association, its user and its timers do all they can at this moment.
@@ -305,11 +292,11 @@ impl SctpAgent {
                     self.id = Some(id);
                     self.connected.get_or_insert(now);
                 }
-                Event::Writable => self.applications.iter_mut().for_each(Application::unblock),
+                Event::Writable => self.users.unblock(),
                 Event::Closed(why) => {
                     self.closed = Some(why);
                     self.last = endpoint.association(id).map(Totals::of);
-                    self.applications.iter_mut().for_each(Application::end);
+                    self.users.end();
                 }
                 _ => {}
             }
@@ -319,7 +306,7 @@ impl SctpAgent {
 
     fn use_association(&mut self, now: Instant) {
         let (Some(endpoint), Some(id)) = (&mut self.endpoint, self.id) else { return };
-        let sends = self.applications.iter().any(|a| a.next_timeout().is_some_and(|t| t <= now));
+        let sends = self.users.next_timeout().is_some_and(|t| t <= now);
         let reads = endpoint.association(id).is_some_and(Association::is_readable);
         if !reads {
             self.reader.rest(now);
@@ -328,24 +315,10 @@ impl SctpAgent {
             return;
         }
         if sends && let Some(mut a) = endpoint.association_mut(id) {
-            // One message each in turn: one that always has more would leave no room in the buffer for the others.
-            let count = self.applications.len();
-            let mut silent = 0;
-            while silent < count {
-                let at = self.turn % count;
-                let record = if at == 0 { &self.record } else { &self.further[at - 1] };
-                let mut record = Some(record.borrow_mut()).filter(|r| r.wanted().births());
-                let app = &mut self.applications[at];
-                if count == 1 {
-                    app.send(now, &mut a, record.as_deref_mut());
-                    break;
-                }
-                silent = if app.send_one(now, &mut a, record.as_deref_mut()) { 0 } else { silent + 1 };
-                self.turn = at + 1;
-            }
+            self.users.send(now, &mut a);
         }
         if reads {
-            self.reader.read(now, endpoint, id, &self.record, &self.further);
+            self.reader.read(now, endpoint, id, &self.users);
         }
     }
 
@@ -373,7 +346,7 @@ impl SctpAgent {
                 for c in data_chunks(t.packet.head_mut()) {
                     self.record.borrow_mut().transmitted(c.tsn, now);
                     if c.begin {
-                        whose(c.message, &self.record, &self.further).borrow_mut().begun(c.message, now);
+                        self.users.record_of(c.message).borrow_mut().begun(c.message, now);
                     }
                 }
             }
@@ -414,7 +387,7 @@ impl Agent<SctpPacket> for SctpAgent {
     fn start(&mut self, cx: &mut Context<'_, SctpPacket>) {
         self.open(cx.now());
         if self.refused.is_none() {
-            self.applications.iter_mut().for_each(|a| a.start(cx.now()));
+            self.users.start(cx.now());
             self.follow_links(cx);
         }
         self.pump(cx);
