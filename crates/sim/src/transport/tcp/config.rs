@@ -162,14 +162,15 @@ impl TcpConfig {
         }
     }
 
-    /// What Linux does by default: CUBIC with HyStart, RACK-TLP and PRR, a time-out at least 200 ms above the round
-    /// trip, acknowledgements delayed by 40 ms and more, but not at the start. Segments and windows as
-    /// [`rfc`](Self::rfc) has them.
+    /// What Linux does by default: CUBIC with HyStart, RACK-TLP and PRR, a window that grows only where it was full, a
+    /// time-out at least 200 ms above the round trip, acknowledgements delayed by 40 ms and more, but not at the start.
+    /// Segments and windows as [`rfc`](Self::rfc) has them.
     pub const fn linux() -> Self {
         let ms = Duration::from_millis;
         let rfc = TcpConfig::rfc(Recovery::Rack);
         TcpConfig {
             congestion: Congestion::Cubic,
+            validate_window: true,
             halve_flight: false,
             delayed_ack: Some(ms(40)),
             quick_ack: true,
