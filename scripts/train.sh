@@ -9,10 +9,11 @@ program=${1:?usage: scripts/train.sh PROGRAM}
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 
-# Other sizes, packets, windows and seeds than benches/run.sh has.
+# Other sizes, packets, windows and seeds than benches/run.sh has. The last number is bytes, of round trips and handshakes their
+# count.
 rows=(
     "bulk mem 1300 20000000" "bulk mem 24000 20000000" "bulk udp 1300 20000000" "bulk udp 24000 20000000"
-    "small mem 140 200000" "small udp 140 200000" "pingpong mem 300 30000" "pingpong udp 300 10000"
+    "small mem 140 20000000" "small udp 140 20000000" "pingpong mem 300 30000" "pingpong udp 300 10000"
     "setup mem 0 4000"
 )
 for window in 100000 700000; do

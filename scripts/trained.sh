@@ -12,18 +12,33 @@ cd "$(dirname "$0")/.."
 host=$(rustc -vV | sed -n 's/^host: //p')
 target=${1:-$host}
 into=$(realpath -m "${CARGO_TARGET_DIR:-target}")/trained
-profdata=$(rustc --print sysroot)/lib/rustlib/$host/bin/llvm-profdata
-if [ ! -x "$profdata" ]; then
-    echo "scripts/trained.sh needs llvm-profdata: rustup component add llvm-tools" >&2
+tools=$(rustc --print sysroot)/lib/rustlib/$host/bin
+if [ ! -x "$tools/llvm-profdata" ] || [ ! -x "$tools/llvm-nm" ]; then
+    echo "scripts/trained.sh needs llvm-profdata and llvm-nm: rustup component add llvm-tools" >&2
     exit 2
 fi
+# Both builds have the same settings and the same packages: a package that needs another form of a library changes the names
+# of all functions in it, and counts are found by name.
+packages=(--locked --release --target "$target" -p anabranch -p anabranch-sockets)
 counts=$into/counts
-rm -rf "$counts"
-# With the settings of the last build: counts of functions that were put together otherwise fit nothing.
-CARGO_TARGET_DIR=$into/counting RUSTFLAGS="-Cprofile-generate=$counts" \
-    cargo build --locked --release --target "$target" -p anabranch
+rm -rf "$counts" "$into"/counts-*.profdata
+CARGO_TARGET_DIR=$into/counting RUSTFLAGS="-Cprofile-generate=$counts" cargo build "${packages[@]}"
 scripts/train.sh "$into/counting/$target/release/anabranch"
-"$profdata" merge -o "$into/counts.profdata" "$counts"
-CARGO_TARGET_DIR=$into RUSTFLAGS="-Cprofile-use=$into/counts.profdata" \
-    cargo build --locked --release --target "$target" -p anabranch -p anabranch-sockets
-echo "$into/$target/release/anabranch"
+"$tools/llvm-profdata" merge -o "$into/counts.profdata" "$counts"
+# Under a name of its own, or cargo would not see that it is another one.
+profile=$into/counts-$(cksum <"$into/counts.profdata" | cut -d ' ' -f 1).profdata
+mv "$into/counts.profdata" "$profile"
+CARGO_TARGET_DIR=$into RUSTFLAGS="-Cprofile-use=$profile" cargo build "${packages[@]}"
+
+program=$into/$target/release/anabranch
+engine() {
+    grep -oE '[A-Za-z0-9_$.]*16anabranch_engine[A-Za-z0-9_$.]*' | sed 's/\.llvm\..*//; s/^_*//' | sort -u || true
+}
+there=$("$tools/llvm-nm" "$program" | engine)
+counted=$(comm -12 <(echo "$there") <("$tools/llvm-profdata" show --all-functions "$profile" | engine) | grep -c . || true)
+of=$(grep -c . <<<"$there" || true)
+if [ $((counted * 2)) -le "$of" ]; then
+    echo "scripts/trained.sh: of $of functions of the engine only $counted were counted, so the program is as if untrained" >&2
+    exit 1
+fi
+echo "$program"
