@@ -52,12 +52,16 @@ class Kernel:
             for side, far, near in (("a", "x", 1), ("b", "y", 2)):
                 (folder / f"{side}{i}.ip").write_text("\n".join(host_commands(i, far, near)) + "\n")
             for device, way in ((f"q{i}", s["link"]["up"]), (f"p{i}", s["link"]["down"])):
-                shape = f"delay {way['delay'] * 1e6:.0f}us" + (f" rate {way['rate']:.0f}bit" if way["rate"] else "")
+                shape = f"delay {way['delay'] * 1e6:.0f}us"
+                if way["jitter"]:
+                    shape += f" {way['jitter'] * 1e6:.0f}us"
+                if way["rate"]:
+                    shape += f" rate {way['rate']:.0f}bit"
                 # Packets that wait for their delay count too.
                 shape += " limit 100000"
                 clean.append(f"qdisc add dev {device} root netem {shape}")
                 if way["loss"]:
-                    lossy.append(f"qdisc change dev {device} root netem {shape} loss {way['loss'] * 100}%")
+                    lossy.append(f"qdisc change dev {device} root netem {shape} {way['loss']}")
             jobs.append(job_line(i, s, wire))
         for name, lines in (("links", links), ("open.tc", clean), ("lossy.tc", lossy), ("jobs", jobs)):
             (folder / name).write_text("\n".join(lines) + "\n")

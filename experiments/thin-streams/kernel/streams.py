@@ -9,7 +9,7 @@ KEPT = json.loads(Path(__file__).with_name("kept.json").read_text())
 # Of a flow and of a link, what is asked of the kernel, or is no matter of the transport.
 MAPPED = {
     "flow": ["transport", "traffic", "from", "to"],
-    "link": ["delay", "rate", "loss", "jitter", "limit-packets"],
+    "link": ["delay", "rate", "loss", "jitter", "jitter-distribution", "order", "limit-packets"],
     "sctp": ["profile", "timer", "acknowledge", "sack-delay", "retransmission-order", "loss-threshold", "nagle", "redundancy", "path-state"],
     # The kernel always validates its window; the lab may hold one that does not beside it.
     "tcp": ["congestion", "recovery", "tail-probe", "nagle", "validate-window"],
@@ -60,9 +60,12 @@ def stream(values):
     for way in ("up", "down"):
         of = {key.removeprefix(f"topology.path1.{way}."): v for key, v in values.items() if f".path1.{way}." in key}
         kept("link", of, "link")
-        only("loss", of["loss"]["kind"], "none", "random")
-        only("jitter", of["jitter"], 0.0)
-        link[way] = {"delay": of["delay"], "rate": of["rate"], "loss": of["loss"].get("p", 0.0), "limit": of["limit-packets"]}
+        link[way] = {"delay": of["delay"], "rate": of["rate"], "jitter": of["jitter"], "limit": of["limit-packets"],
+                     "loss": losses(of["loss"])}
+        if of["jitter"]:
+            only("jitter-distribution", of["jitter-distribution"], "uniform")
+            # netem lets no packet overtake another where it has a rate, and all where it has none.
+            only("jitter that makes the order", of["order"], "kept" if of["rate"] else "free")
     words = {
         "size": traffic["size"],
         "interval": round(traffic["size"] * 8 / traffic["rate"] * 1e9),
@@ -70,6 +73,13 @@ def stream(values):
     }
     (sctp if flow["transport"] == "sctp" else tcp)(flow, words)
     return {"flow": name, "words": words, "link": link, "duration": values["duration"], "from": values.get("measure-from") or 0.0}
+
+
+def losses(loss):
+    """What netem is asked for, or nothing."""
+    only("loss", loss["kind"], "none", "random", "gemodel")
+    percent = [f"{loss[key] * 100:.9g}%" for key in ("p", "r", "1-h", "1-k") if key in loss]
+    return {"none": "", "random": "loss random ", "gemodel": "loss gemodel "}[loss["kind"]] + " ".join(percent)
 
 
 def sctp(flow, words):
