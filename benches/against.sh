@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Our stack beside an older one of ours, interleaved, round by round, built with the same settings.
 #
-# TRAINED=1 takes ours as it is released (scripts/trained.sh), and the older one as it was.
+# TRAINED=1 takes ours as it is released (scripts/trained.sh), and the older one as it was. PAIRS=60 takes each row in so many
+# pairs of short runs (benches/pairs.py), for machines whose speed changes; what follows the revision are tests then.
 #
 #   benches/against.sh REVISION [OPTIONS OF anabranch bench]      writes bench.json and bench.txt into target/against
 set -euo pipefail
@@ -25,6 +26,9 @@ if [ -n "${TRAINED:-}" ]; then
 else
     cargo build --release --locked --bin anabranch
     now=$target/release/anabranch
+fi
+if [ -n "${PAIRS:-}" ]; then
+    exec benches/pairs.py --pairs "$PAIRS" "$out/$commit" "$now" "$@"
 fi
 # A peer knows two tests by other names, and the length of one in bytes; ours is in seconds.
 cat >"$out/before" <<PEER
