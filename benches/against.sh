@@ -2,13 +2,15 @@
 # Our stack beside an older one of ours, interleaved, round by round, built with the same settings.
 #
 # TRAINED=1 takes ours as it is released (scripts/trained.sh), and the older one as it was. PAIRS=60 takes each row in so many
-# pairs of short runs (benches/pairs.py), for machines whose speed changes; what follows the revision are tests then.
+# pairs of short runs (benches/pairs.py), for machines whose speed changes.
 #
 #   benches/against.sh REVISION [OPTIONS OF anabranch bench]      writes bench.json and bench.txt into target/against
+#   PAIRS=N benches/against.sh REVISION [TEST...]                 prints a table
 set -euo pipefail
 cd "$(dirname "$0")/.."
 revision=${1:?usage: benches/against.sh REVISION [OPTIONS OF anabranch bench]}
 shift
+[[ ${PAIRS:-2} =~ ^[1-9][0-9]*$ ]] || { echo "PAIRS is a number of pairs, such as 60, and not \`$PAIRS\`" >&2; exit 2; }
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 out=$target/against
 mkdir -p "$out"
@@ -28,7 +30,8 @@ else
     now=$target/release/anabranch
 fi
 if [ -n "${PAIRS:-}" ]; then
-    exec benches/pairs.py --pairs "$PAIRS" "$out/$commit" "$now" "$@"
+    benches/pairs.py --pairs "$PAIRS" "$out/$commit" "$now" "$@"
+    exit
 fi
 # A peer knows two tests by other names, and the length of one in bytes; ours is in seconds.
 cat >"$out/before" <<PEER

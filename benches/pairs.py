@@ -4,8 +4,8 @@
   benches/pairs.py BEFORE NOW [--pairs N] [TEST...]
 
 For each row: how many times as fast the second program is, the median over the pairs, with its 95 % interval (bootstrap).
-On a machine whose speed changes from second to second the two runs of a pair, half a second apart, have much the same of it,
-and the runs of a long round have not.
+On a machine whose speed changes from second to second the two runs of a pair, one after the other, have much alike, and the
+runs of a long round have not.
 """
 
 import argparse
@@ -41,8 +41,8 @@ def cost(program, row, seed):
     settings = {"MTU": "1200", "RWND": str(window), "SNDBUF": str(window), "PROFILE": "sctp"}
     command = [program, "bench", "row", test, transport, str(size), str(amount), str(seed)]
     done = subprocess.run(command, env=os.environ | settings, capture_output=True, text=True)
-    for line in done.stdout.splitlines():
-        metric, value = line.split(",")[4:6]
+    rows = [line.split(",") for line in done.stdout.splitlines() if done.returncode == 0]
+    for metric, value in (fields[4:6] for fields in rows if len(fields) == 6):
         if metric in ("cpu_s_per_GB", "cpu_us_per_round"):
             return float(value)
         if metric == "setups_per_cpu_s":

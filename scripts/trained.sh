@@ -25,7 +25,7 @@ rm -rf "$counts" "$into"/counts-*.profdata
 CARGO_TARGET_DIR=$into/counting RUSTFLAGS="-Cprofile-generate=$counts" cargo build "${packages[@]}"
 scripts/train.sh "$into/counting/$target/release/anabranch"
 "$tools/llvm-profdata" merge -o "$into/counts.profdata" "$counts"
-# Under a name of its own, or cargo would not see that it is another one.
+# Under a name of its own, or cargo would not see that it is another profile.
 profile=$into/counts-$(cksum <"$into/counts.profdata" | cut -d ' ' -f 1).profdata
 mv "$into/counts.profdata" "$profile"
 CARGO_TARGET_DIR=$into RUSTFLAGS="-Cprofile-use=$profile" cargo build "${packages[@]}"
@@ -34,11 +34,13 @@ program=$into/$target/release/anabranch
 engine() {
     grep -oE '[A-Za-z0-9_$.]*16anabranch_engine[A-Za-z0-9_$.]*' | sed 's/\.llvm\..*//; s/^_*//' | sort -u || true
 }
-there=$("$tools/llvm-nm" "$program" | engine)
-counted=$(comm -12 <(echo "$there") <("$tools/llvm-profdata" show --all-functions "$profile" | engine) | grep -c . || true)
+there=$("$tools/llvm-nm" "$program" | grep -E ' [tTwW] ' | engine)
+known=$("$tools/llvm-profdata" show --all-functions "$profile" | engine)
+fit=$(comm -12 <(echo "$there") <(echo "$known") | grep -c . || true)
 of=$(grep -c . <<<"$there" || true)
-if [ $((counted * 2)) -le "$of" ]; then
-    echo "scripts/trained.sh: of $of functions of the engine only $counted were counted, so the program is as if untrained" >&2
+if [ $((fit * 2)) -le "$of" ]; then
+    echo "scripts/trained.sh: of the engine's $of functions (a stripped program has none) only $fit are in the counts," \
+        "so the program is as if untrained" >&2
     exit 1
 fi
 echo "$program"

@@ -11,7 +11,7 @@ not_covered="^(docs/(ALGORITHMS|CONFORMANCE)\.md|scripts/words\.sh)\$"
 if [ $# -gt 0 ]; then
     files=("$@")
 else
-    mapfile -t files < <(git ls-files -- '*.rs' '*.md' '*.sh' '*.py' '*.toml' '*.c' justfile .ci/run |
+    mapfile -t files < <(git ls-files -- '*.rs' '*.md' '*.sh' '*.py' '*.toml' '*.c' justfile .ci/run .ci/part |
         grep -vE "$not_covered")
     [ ${#files[@]} -gt 100 ] || { echo "words.sh: git lists ${#files[@]} files only"; exit 1; }
 fi

@@ -63,6 +63,8 @@ def wanted(o, keys, points):
             continue
         try:
             s = streams.stream(parameters)
+            if o.wire and s["link"]["up"]["jitter"]:
+                raise streams.NotInKernel("what came when of a link whose delay varies (--wire)")
             out.append((values, {**s, "from": min(s["from"], SETTLED), "measured": s["duration"] - s["from"]}))
         except streams.NotInKernel as why:
             left_out.append((values, str(why)))
