@@ -44,7 +44,9 @@ def main():
                 if row["scenario"] not in ("grid", "messages/grid"):
                     continue
                 point = (row["network"], row["interval"], row["loss"])
-                p99[point][row["sender"]][row["seed"]] = float(row["game.message-delay-p99"])
+                # A connection that handed over too little for a percentile, as after a handshake of minutes, does not count.
+                if row["sender"] == OURS or row["game.message-delay-p99"]:
+                    p99[point][row["sender"]][row["seed"]] = float(row["game.message-delay-p99"])
                 if row["sender"] == OURS:
                     needless[point].append(float(row["game.needless"]))
     except (OSError, KeyError) as e:
