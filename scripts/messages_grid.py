@@ -49,7 +49,7 @@ def main():
                     p99[point][row["sender"]][row["seed"]] = float(row["game.message-delay-p99"])
                 if row["sender"] == OURS:
                     needless[point].append(float(row["game.needless"]))
-    except (OSError, KeyError) as e:
+    except (OSError, KeyError, ValueError) as e:
         print(f"{args.results}: not the results of messages/grid ({e})", file=sys.stderr)
         return 2
     known = set()

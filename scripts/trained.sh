@@ -2,7 +2,9 @@
 # Builds the program and the preload library as they are released: twice, and between the two a run whose counts tell the
 # compiler which code is used and which way it branches (profile-guided optimisation). benches/README.md has what that is worth.
 #
-#   scripts/trained.sh [TARGET]      one whose programs run here, this machine's without one; leaves both in target/trained/TARGET/release
+#   scripts/trained.sh [TARGET]      leaves both in target/trained/TARGET/release
+#
+# TARGET is one whose programs run here; without one it is this machine's.
 #
 # Needs rustup's llvm-tools. What trains is scripts/train.sh: transfers, messages, handshakes and simulations of other sizes than
 # those that benchmarks measure.
@@ -31,13 +33,15 @@ mv "$into/counts.profdata" "$profile"
 CARGO_TARGET_DIR=$into RUSTFLAGS="-Cprofile-use=$profile" cargo build "${packages[@]}"
 
 program=$into/$target/release/anabranch
-engine() {
-    grep -oE '[A-Za-z0-9_$.]*16anabranch_engine[A-Za-z0-9_$.]*' | sed 's/\.llvm\..*//; s/^_*//' | sort -u || true
+# The engine's functions in a list of symbols or of counts.
+functions() {
+    awk 'match($0, /[A-Za-z0-9_$.]*16anabranch_engine[A-Za-z0-9_$.]*/) { print substr($0, RSTART, RLENGTH) }' |
+        sed 's/\.llvm\..*//; s/^_*//' | sort -u
 }
-there=$("$tools/llvm-nm" "$program" | grep -E ' [tTwW] ' | engine)
-known=$("$tools/llvm-profdata" show --all-functions "$profile" | engine)
-fit=$(comm -12 <(echo "$there") <(echo "$known") | grep -c . || true)
-of=$(grep -c . <<<"$there" || true)
+"$tools/llvm-nm" "$program" | awk '$(NF - 1) ~ /^[tTwW]$/' | functions >"$into/functions"
+"$tools/llvm-profdata" show --all-functions "$profile" | functions >"$into/counted"
+of=$(wc -l <"$into/functions")
+fit=$(comm -12 "$into/functions" "$into/counted" | wc -l)
 if [ $((fit * 2)) -le "$of" ]; then
     echo "scripts/trained.sh: of the engine's $of functions (a stripped program has none) only $fit are in the counts," \
         "so the program is as if untrained" >&2

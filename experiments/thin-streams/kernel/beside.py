@@ -16,34 +16,23 @@ import argparse
 import csv
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import measure
 
 HERE = Path(__file__).resolve().parent
-# Where results go, and what the scenario is called.
-OUT = {"streams": "kernel", "rough": "kernel-rough"}
-NAME = {"streams": "kernel", "rough": "rough"}
-EXPLAINED = {"streams": "explained.csv", "rough": "explained-rough.csv"}
 KEYS = ["sender", "rtt", "loss", "interval"]
-INTERVALS = {
-    "streams": {"50ms": 0.05, "100ms": 0.1, "250ms": 0.25, "1000ms": 1.0},
-    "rough": {"50ms": 0.05, "250ms": 0.25},
-}
 TOLERANCES = {"game.message-delay": 5.0, "game.message-delay-p99": 10.0}
 # What is held beside the kernel's runs of another sender: the kernel has one SCTP.
 BESIDE = {"lksctp": "SCTP"}
-QUICK = {
-    "streams": {"rtt": ["100ms"], "loss": ["5%"], "interval": ["250ms"]},
-    "rough": {"rtt": ["100ms +-10ms"], "loss": ["5%"], "interval": ["250ms"]},
-}
 # What is measured begins here.
 BEFORE = 60
 
 
 def arguments():
     a = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    a.add_argument("scenario", nargs="?", choices=list(EXPLAINED), default="streams")
+    a.add_argument("scenario", nargs="?", choices=["streams", "rough"], default="streams")
     a.add_argument("--program", default="target/release/anabranch")
     a.add_argument("--out", type=Path)
     a.add_argument("--programs", type=Path, default=Path("target/kernel-streams"), help="where what the kernel runs is built")
@@ -52,23 +41,30 @@ def arguments():
     a.add_argument("--kernel", type=Path, help="folder of an earlier comparison, whose runs of the kernel are taken")
     a.add_argument("--quick", action="store_true")
     o = a.parse_args()
-    o.out = o.out or Path("results") / OUT[o.scenario]
+    suffix = "" if o.scenario == "streams" else f"-{o.scenario}"
+    o.out = o.out or Path("results") / f"kernel{suffix}"
+    o.explained = HERE / f"explained{suffix}.csv"
+    o.file = HERE / f"{o.scenario}.toml"
+    spec = tomllib.loads(o.file.read_text())
+    o.name, o.small = spec["name"], spec["quick"]["sweep"]
+    intervals = o.small["interval"] if o.quick else next(s["values"] for s in spec["sweep"] if s["name"] == "interval")
+    o.intervals = {interval: float(interval.removesuffix("ms")) / 1000 for interval in intervals}
     return o
 
 
 def run_both(o, interval):
     """Rows of the lab and of the kernel; None where there is no kernel."""
     points = ["--points", f"interval={interval}"]
-    for key, values in QUICK[o.scenario].items():
+    for key, values in o.small.items():
         points += [f"--points={key}={v}" for v in values if o.quick and key != "interval"]
     lab, kernel = o.out / f"lab-{interval}", o.out / f"kernel-{interval}"
-    duration = BEFORE + round(o.messages * INTERVALS[o.scenario][interval])
-    subprocess.run([o.program, "lab", "run", HERE / f"{o.scenario}.toml", *points, "--seeds", str(o.seeds),
+    duration = BEFORE + round(o.messages * o.intervals[interval])
+    subprocess.run([o.program, "lab", "run", o.file, *points, "--seeds", str(o.seeds),
                     "--set", f"duration={duration}s", "--out", lab], check=True, stdout=subprocess.DEVNULL)
     if o.kernel:
         return rows(lab), rows(o.kernel / f"kernel-{interval}")
     points += [f"--points=sender={name}" for name in dict.fromkeys(row["sender"] for row in rows(lab)) if name not in BESIDE]
-    done = subprocess.run([sys.executable, HERE / "run.py", lab / "manifest.json", NAME[o.scenario], *points,
+    done = subprocess.run([sys.executable, HERE / "run.py", lab / "manifest.json", o.name, *points,
                            "--seeds", str(o.seeds), "--messages", str(o.messages), "--out", kernel, "--programs", o.programs, "--reference"],
                           stdout=subprocess.PIPE, text=True)
     print(done.stdout, end="", flush=True)
@@ -85,8 +81,8 @@ def rows(folder):
 def write_reference(o):
     """What the kernel came to at all points in one file."""
     lines = []
-    for interval in INTERVALS[o.scenario]:
-        version, _, header, *values = (o.out / f"kernel-{interval}" / f"{NAME[o.scenario]}.csv").read_text().splitlines()
+    for interval in o.intervals:
+        version, _, header, *values = (o.out / f"kernel-{interval}" / f"{o.name}.csv").read_text().splitlines()
         command = f"# kernel/beside.py {o.scenario} --seeds {o.seeds} --messages {o.messages}"
         lines += values if lines else [version, command, header, *values]
     (o.out / f"{o.scenario}.csv").write_text("".join(f"{line}\n" for line in lines))
@@ -153,16 +149,16 @@ def table(o, interval, both, known):
             print(f"{point[0]:<10}{point[1]:>14}{point[2]:>14}{interval:>9}{name:>7}{shown[0]:>18}{shown[1]:>18}"
                   f"{apart:>8.1f} ±{half:<5.1f}  {says}{why}", flush=True)
             if says != "agrees" and not cause and not (o.quick and says == "open"):
-                bad.append(f"{' '.join(point)} {name}: {says}, and {EXPLAINED[o.scenario]} does not say why")
+                bad.append(f"{' '.join(point)} {name}: {says}, and {o.explained.name} does not say why")
     return counts, bad
 
 
 def main():
     o = arguments()
-    known, bad, counts = Explained(HERE / EXPLAINED[o.scenario]), [], {}
+    known, bad, counts = Explained(o.explained), [], {}
     print(f"{'sender':<10}{'rtt':>14}{'loss':>14}{'interval':>9}{'metric':>7}{'lab, ms':>18}{'kernel, ms':>18}{'apart, %':>15}"
           "  verdict")
-    for interval in QUICK[o.scenario]["interval"] if o.quick else INTERVALS[o.scenario]:
+    for interval in o.intervals:
         both = run_both(o, interval)
         if both is None:
             return 0
@@ -172,7 +168,7 @@ def main():
     if not o.quick:
         if not o.kernel:
             write_reference(o)
-        bad += [f"{pattern}: {EXPLAINED[o.scenario]} says why it would not agree, and it does" for pattern in known.not_needed()]
+        bad += [f"{pattern}: {o.explained.name} says why it would not agree, and it does" for pattern in known.not_needed()]
     print(", ".join(f"{n} {word}" for word, n in counts.items()))
     print("".join(f"{line}\n" for line in bad), end="")
     return 1 if bad else 0

@@ -2,9 +2,10 @@
 
 mod link_reports;
 mod noting;
+mod outcome;
 
 use super::addresses::{ip, simulated, socket};
-use super::application::{Application, Reader, Unsendable};
+use super::application::{Application, Reader};
 use super::encoder::Dial;
 use super::headers::data_chunks;
 use super::packet::SctpPacket;
@@ -175,41 +176,6 @@ impl SctpAgent {
         if let Some(a) = endpoint.association(id) {
             probe.noted(now, a);
         }
-    }
-
-    /// Its association, while there is one.
-    pub fn association(&self) -> Option<&Association> {
-        self.endpoint.as_ref()?.association(self.id?)
-    }
-
-    /// What its association counts, or had counted when it ended.
-    pub fn totals(&self) -> Option<Totals> {
-        self.association().map(Totals::of).or_else(|| self.last.clone())
-    }
-
-    /// When the handshake was complete.
-    pub fn connected(&self) -> Option<Instant> {
-        self.connected
-    }
-
-    /// Why the association ended, if it did.
-    pub fn closed(&self) -> Option<&CloseReason> {
-        self.closed.as_ref()
-    }
-
-    /// Damaged packets that came and were not taken.
-    pub fn rejected(&self) -> u64 {
-        self.rejected
-    }
-
-    /// Why there never was one.
-    pub fn refused(&self) -> Option<&ConnectError> {
-        self.refused.as_ref()
-    }
-
-    /// Why an application gave up, if one did, and whose: 0 is its own, then come those that share its association.
-    pub fn unsendable(&self) -> Option<(usize, Unsendable)> {
-        self.users.failed()
     }
 
     fn open(&mut self, now: Instant) {
