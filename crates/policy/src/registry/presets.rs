@@ -249,7 +249,7 @@ pub(super) const PRESETS: &[Preset] = &[
             (Hook::LossCount, "per_path"),
             (Hook::LossThreshold, "rack:reports=0,deviations=4,window=0.1,in_order=1"),
             (Hook::LossTimer, "overdue:ack_delay=0"),
-            (Hook::Window, "bbr:gain=1.5"),
+            (Hook::Window, "bbr_yielding"),
             (Hook::AckCredit, "cuc"),
             (Hook::Timer, "thin:rto_min=200,standard_min=500,margin=100,ask=1,learn=1,spare=1,resume=1,probe=50"),
             (Hook::StreamScheduler, "earliest_deadline"),

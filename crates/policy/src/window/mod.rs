@@ -203,6 +203,7 @@ pub(crate) fn half_above(p: &PathView, floor: u64) -> u64 {
 pub mod bandwidth_estimate;
 pub mod bbr;
 pub mod bbr3;
+pub mod bbr_yielding;
 pub mod cubic;
 pub mod none;
 pub mod residual_capacity;
@@ -215,6 +216,7 @@ pub static POLICIES: &[Policy<dyn Window>] = &[
     bandwidth_estimate::POLICY,
     bbr::POLICY,
     bbr3::POLICY,
+    bbr_yielding::POLICY,
     westwood::POLICY,
     cubic::POLICY,
     none::POLICY,
