@@ -2,7 +2,7 @@
 //!
 //! Source: ours. A model of the path takes the queue of a greedy neighbour for a part of the path, and holds its rate while
 //! the neighbour halves its window at each loss. A loss that the cause hook puts down to a full queue, while round trips
-//! are `others` times the shortest one known and more, is a sign of such a neighbour: with `gain` below `others` our own
+//! are `others` times the shortest one known and more, beyond what they vary by, is a sign of such a neighbour: with `gain` below `others` our own
 //! packets do not make so long a queue. From then on the window is at most a standard one's (RFC 9260 §7.2): half of what
 //! is in flight, then `growth` of a packet for each window acknowledged, half again at the next such loss. It is `bbr`'s
 //! alone again once round trips of a whole window are shorter than that.
@@ -32,6 +32,7 @@ pub(super) const POLICY: Policy<dyn Window> = Policy {
         ],
     },
     build: |p| {
+        p.touch("gain");
         Box::new(BbrYielding {
             model: (bbr::POLICY.build)(&p.of(&bbr::POLICY.info)),
             others: Ppm(p.ppm("others") as u32),
@@ -49,6 +50,8 @@ pub(super) const POLICY: Policy<dyn Window> = Policy {
 const FLOOR: u64 = 4;
 /// What bursts of ours add on paths of short round trips.
 const BURST: Duration = Duration::from_millis(20);
+/// Deviations of round trips from their mean that are no queue.
+const VARIES: u64 = 4;
 /// A queue of ours has left again after so long.
 const STANDS: Duration = Duration::from_secs(1);
 /// Without a queue of others for so long, they have gone.
@@ -84,10 +87,11 @@ impl BbrYielding {
         }
         self.shortest[0] = self.shortest[0].min(rtt);
     }
-    /// Our own packets do not make round trips of `rtt`.
-    fn is_of_others(&self, rtt: Duration) -> bool {
+    /// Neither our own packets nor what round trips vary by make them as long as they are.
+    fn is_of_others(&self, p: &PathView) -> bool {
         let shortest = self.shortest[0].min(self.shortest[1]);
-        shortest != Duration::MAX && rtt > Duration::from_nanos(self.others.of(shortest.as_nanos())) + BURST
+        let ours = self.others.of(shortest.as_nanos()).max((shortest + p.jitter * VARIES).as_nanos());
+        shortest != Duration::MAX && p.recent_rtt > Duration::from_nanos(ours) + BURST
     }
     /// At most a standard window.
     fn bounded(&self, window: u64) -> u64 {
@@ -125,7 +129,7 @@ impl Window for BbrYielding {
         if !p.min_rtt.is_zero() {
             self.note_rtt(cx.now, p.min_rtt);
         }
-        let long = self.is_of_others(p.recent_rtt);
+        let long = self.is_of_others(p);
         self.stands_since = long.then(|| self.stands_since.unwrap_or(cx.now));
         if let Some(b) = &mut self.beside {
             if long {
