@@ -24,6 +24,9 @@ const STOOD: Duration = Duration::from_millis(50);
 /// and what was kept by mistake is a few packets late at the end of a queue.
 const HOPE: u64 = 20;
 
+/// Mean deviations by which the quickest of many packets that overtake each other is quicker than most.
+const LUCKIEST: u64 = 4;
+
 /// What is known of a path's timing.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Forecast {
@@ -61,7 +64,8 @@ pub(crate) fn uncertainty(now: Instant, p: &PathView, risk: Ppm) -> Duration {
 /// By how much the flight that is forecast, the quickest of the newest round trips, was luck: where round trips vary by
 /// themselves the next one takes what they usually do.
 pub(crate) fn luck(now: Instant, p: &PathView) -> Duration {
-    p.without_queue().usual().saturating_sub(newest_rtt(now, p)).min(p.jitter * 2)
+    let most = if p.reorders(now) { p.jitter.max(p.unloaded_deviation) * LUCKIEST } else { p.jitter * 2 };
+    p.without_queue().usual().saturating_sub(newest_rtt(now, p)).min(most)
 }
 
 impl Forecast {
@@ -83,7 +87,9 @@ impl Forecast {
     pub fn and_luck(now: Instant, p: &PathView) -> (Self, Duration) {
         let (forecast, luck) = (Forecast::of(now, p), luck(now, p));
         if p.reorders(now) || !is_fresh(now, p) {
-            return (Forecast { flight: forecast.flight + luck, ..forecast }, Duration::ZERO);
+            // What the path holds takes as long.
+            let queued = forecast.queued.saturating_sub(forecast.rate.bytes_in(luck));
+            return (Forecast { flight: forecast.flight + luck, queued, ..forecast }, Duration::ZERO);
         }
         (forecast, luck)
     }
@@ -187,6 +193,11 @@ mod tests {
         assert_eq!((usual(&s), risk(&s)), ((ms(11), ms(140)), ms(20)));
         s.paths[0].overtaken_at = Some(now);
         assert_eq!((usual(&s), risk(&s)), ((ms(151), ms(0)), ms(40)), "what a few samples vary by is chance");
+        s.paths[0].in_flight = 150_000;
+        assert_eq!(usual(&s).0, ms(151), "what the path holds takes as long");
+        (s.paths[0].in_flight, s.paths[0].jitter) = (0, ms(15));
+        assert_eq!(usual(&s), (ms(151), ms(0)), "four deviations of those without a queue at most");
+        s.paths[0].jitter = ms(100);
         s.paths[0].overtaken_at = None;
         s.now += ms(2_000);
         assert_eq!(usual(&s), (ms(151), ms(0)), "nothing was heard for long");

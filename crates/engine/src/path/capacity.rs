@@ -136,6 +136,9 @@ pub(crate) struct Delivered {
     pub burst: Instant,
     /// By how much they came later, where that is more than round trips without a queue vary.
     pub queued: Option<Duration>,
+    /// By how much packets come apart that overtake each other on their way, which is no queue's doing; zero on a path where
+    /// they do not.
+    pub varies: Duration,
 }
 
 /// A sample of the delivery rate.
@@ -254,7 +257,7 @@ impl Capacity {
         };
         let mut mistaken = false;
         if self.heard.is_none_or(|(burst, _)| burst != d.burst) {
-            mistaken = self.judge_burst(now, last);
+            mistaken = self.judge_burst(now, last, d.varies);
             self.heard = Some((d.burst, self.total));
             self.burst_jumps = Jumps::default();
         } else {
@@ -264,7 +267,7 @@ impl Capacity {
         // A queue takes as long to build, at the least, as it makes packets wait.
         self.queued_since = d.queued.map(|longer| self.queued_since.unwrap_or(now - longer.min(LONGEST)));
         match self.queued_since {
-            Some(since) => self.measure(now, since, rtt),
+            Some(since) => self.measure(now, since, rtt, d.varies),
             None => self.slow_since = None,
         }
         if now.since(self.marks.before(0).at) >= LONGEST / MARKS as u64 {
@@ -276,7 +279,7 @@ impl Capacity {
 
     /// A burst has arrived, its last packet at `end`. One that was spread out on its way shows what the path carries; some
     /// in a row are no chance.
-    fn judge_burst(&mut self, now: Instant, end: Mark) -> bool {
+    fn judge_burst(&mut self, now: Instant, end: Mark, varies: Duration) -> bool {
         let Some((_, begin)) = self.heard else { return false };
         let packets = end.packets.wrapping_sub(begin.packets);
         let arrived = end.at.since(begin.at).saturating_sub(self.burst_jumps.sum());
@@ -286,7 +289,7 @@ impl Capacity {
         let bytes = end.delivered.saturating_sub(begin.delivered);
         let rate = Rate::of(self.burst_jumps.without(bytes, packets), arrived);
         let below = rate.bytes_per_sec() < self.best().bytes_per_sec() / 5 * 4;
-        if !is_spread(end.sent.since(begin.sent), arrived) || !below {
+        if !is_spread(end.sent.since(begin.sent), arrived.saturating_sub(varies)) || !below {
             self.slower.0 = self.slower.0.saturating_sub(1);
             if self.slower.0 == 0 {
                 self.slower.1 = Rate::ZERO;
@@ -319,7 +322,7 @@ impl Capacity {
     }
 
     /// What left the queue between a point in the past and now.
-    fn measure(&mut self, now: Instant, since: Instant, rtt: Duration) {
+    fn measure(&mut self, now: Instant, since: Instant, rtt: Duration, varies: Duration) {
         let mut jumps = self.total.jumps;
         let mut found = None;
         let begun = since;
@@ -338,7 +341,8 @@ impl Capacity {
         let (bytes, packets) = (self.total.delivered - from.delivered, self.total.packets.wrapping_sub(from.packets));
         let (arrived, left) = (now.since(from.at).saturating_sub(jumps.sum()), self.total.sent.since(from.sent));
         let rate = Rate::of(jumps.without(bytes, packets), arrived.max(Duration::from_millis(1)));
-        if !is_spread(left, arrived) && !self.pauses.close() {
+        let closed = varies.is_zero() && self.pauses.close();
+        if !is_spread(left, arrived.saturating_sub(varies)) && !closed {
             self.drain = self.drain.map(|d| d.max(rate));
             self.slow_since = None;
             return;

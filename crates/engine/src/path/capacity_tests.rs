@@ -28,6 +28,7 @@ impl Run {
                     sent_at: self.sent,
                     burst: Instant::ZERO,
                     queued: queued.then_some(MS(20)),
+                    varies: Duration::ZERO,
                 },
                 MS(50),
             );
@@ -96,7 +97,14 @@ fn a_path_that_becomes_longer_is_not_slower() {
             let (sent_at, at) = (left + MS(packet), left + longer + MS(50 + packet));
             r.c.delivered(
                 at,
-                Delivered { bytes: 1_000, packets: 1, sent_at, burst: left, queued: Some(MS(20)) },
+                Delivered {
+                    bytes: 1_000,
+                    packets: 1,
+                    sent_at,
+                    burst: left,
+                    queued: Some(MS(20)),
+                    varies: Duration::ZERO,
+                },
                 MS(50),
             );
         }
@@ -115,12 +123,42 @@ fn bursts_that_come_far_slower_than_they_left_end_a_belief() {
         let left = start + MS(frame * 100);
         for packet in 0..20 {
             let (sent_at, at) = (left + MS(packet), left + MS(50 + packet * 4));
-            let d = Delivered { bytes: 1_000, packets: 1, sent_at, burst: left, queued: None };
+            let d = Delivered { bytes: 1_000, packets: 1, sent_at, burst: left, queued: None, varies: Duration::ZERO };
             mistaken.push(r.c.delivered(at, d, MS(50)));
         }
     }
     assert_eq!(mistaken.iter().filter(|m| **m).count(), 1, "once");
     assert!((240_000..=260_000).contains(&r.rate()), "{}", r.rate());
+}
+
+/// 20 packets a frame that leave within 19 ms and arrive within `apart` ms, in whatever order: the rate that is believed
+/// after six of them, of 1 MB a second before.
+fn after_bursts(apart: u64, varies: u64) -> u64 {
+    let mut r = Run::new();
+    r.go(2_000, 1, true);
+    let start = r.at;
+    for frame in 0..6 {
+        let left = start + MS(frame * 1_000);
+        for packet in 0..20 {
+            let (sent_at, at) = (left + MS(packet), left + MS(50) + MS(apart) * packet / 19);
+            let d = Delivered { bytes: 1_000, packets: 1, sent_at, burst: left, queued: None, varies: MS(varies) };
+            r.c.delivered(at, d, MS(50));
+        }
+    }
+    r.rate()
+}
+
+#[test]
+fn packets_that_each_take_their_own_time_come_apart_without_a_queue() {
+    for varies in [60, 100, 160, 240] {
+        for apart in [30, 40, varies] {
+            assert!(after_bursts(apart, varies) >= 990_000, "{apart} of {varies} ms");
+        }
+        // What is spread far more than that waited for each other.
+        let slow = after_bursts(varies + 80, varies);
+        assert!(slow <= 20_000_000 / (varies + 80) * 11 / 10, "{varies} ms: {slow}");
+        assert!(after_bursts(varies, 0) <= 700_000, "{varies} ms where packets keep their order");
+    }
 }
 
 /// Frames of `load` bytes a second each 40 ms, paced at what is believed, over a link of `rate` with a FIFO, whose way
@@ -148,7 +186,11 @@ fn frames(r: &mut Run, load: u64, rate: u64, longer: impl Fn(u64) -> u64) -> (Op
             r.c.hear_pause(at, sent_at, burst, 1_000);
             let queued = at.since(sent_at).saturating_sub(MS(60));
             let queued = (queued > Duration::ZERO).then_some(queued);
-            r.c.delivered(at, Delivered { bytes: 1_000, packets: 1, sent_at, burst, queued }, MS(50));
+            r.c.delivered(
+                at,
+                Delivered { bytes: 1_000, packets: 1, sent_at, burst, queued, varies: Duration::ZERO },
+                MS(50),
+            );
             closed += usize::from(r.c.closes_pauses());
             if found.is_none() && r.c.rate().bytes_per_sec() <= rate + rate / 10 {
                 found = Some(now.since(start).as_millis());

@@ -7,6 +7,9 @@ use anabranch_base::{Duration, Instant};
 /// Queueing that is taken for one although the sender did not fill the path.
 const CLEAR_QUEUE: Duration = Duration::from_millis(40);
 
+/// Mean deviations between the first and the last of some packets that overtake each other.
+const APART: u64 = 4;
+
 impl Path {
     /// Notes what the newest packet acknowledged says of the path, after its round trip was sampled.
     pub fn note_delivered(
@@ -20,19 +23,25 @@ impl Path {
     ) {
         let at_send = *self.progress.at_send();
         self.capacity.hear_pause(arrived, now - rtt, at_send.burst, bytes);
-        let held = self.capacity.rate().bytes_in(self.rtt.min_rtt());
+        let reorders = self.progress.reorders(now);
+        let usual = self.rtt.without_queue(reorders);
+        // Where each packet takes its own time a few are through long before the others.
+        let unsteady = reorders && usual.deviation * APART > usual.least;
+        let varies = if unsteady { usual.deviation * APART } else { Duration::ZERO };
+        let most_take = usual.least.max(usual.mean.saturating_sub(varies / 2));
+        let held = self.capacity.rate().bytes_in(if unsteady { most_take } else { usual.least });
         if at_send.in_flight <= held {
-            self.rtt.was_unloaded(now);
+            self.rtt.was_unloaded(now, reorders);
         } else if at_send.burst == now - rtt && self.capacity.is_sound() && !self.capacity.closes_pauses() {
             // More was in flight than the path held, but what had left before was through: the path became longer.
             self.rtt.was_longer(now);
         }
-        let usual = self.rtt.without_queue();
+        let usual = self.rtt.without_queue(reorders);
         // Where the sender had less to send than the path would have taken, only what nothing else explains.
         let doubt = if at_send.app_limited { CLEAR_QUEUE } else { Duration::ZERO };
         let queued = usual.is_exceeded(rtt.saturating_sub(doubt)).then(|| rtt.saturating_sub(usual.usual()));
         let sent_at = now - rtt;
-        let delivered = Delivered { bytes, packets, sent_at, burst: at_send.burst, queued };
+        let delivered = Delivered { bytes, packets, sent_at, burst: at_send.burst, queued, varies };
         let mistaken = self.capacity.delivered(arrived, delivered, self.rtt.min_rtt());
         if mistaken {
             self.rtt.forget_longer(now);

@@ -277,7 +277,7 @@ impl Path {
         self.rtt.sample(now, rtt);
         self.sample_own_ways(now, rtt);
         if self.flight.bytes() == 0 {
-            self.rtt.was_unloaded(now);
+            self.rtt.was_unloaded(now, self.progress.reorders(now));
         }
     }
 

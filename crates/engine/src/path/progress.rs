@@ -3,6 +3,7 @@
 use super::Path;
 use super::rate::DeliveredAtSend;
 use anabranch_base::Instant;
+use anabranch_policy::view::PathView;
 
 /// The newest packets of which something was acknowledged.
 #[derive(Debug, Default)]
@@ -48,6 +49,11 @@ impl Progress {
     /// When packets last came in another order than they had left.
     pub fn overtaken_at(&self) -> Option<Instant> {
         self.overtaken_at
+    }
+
+    /// Packets overtook each other not long ago: each takes its own time.
+    pub fn reorders(&self, now: Instant) -> bool {
+        self.overtaken_at.is_some_and(|t| now.since(t) < PathView::REORDERS_FOR)
     }
 
     /// Something of the packet with this serial was acknowledged. The newest packet counts, of several the first time.

@@ -26,6 +26,9 @@ pub(crate) struct RttEstimator {
     jitter: Duration,
     stalled_at: Option<Instant>,
     unloaded: Unloaded,
+    /// The least `mean` over the last 5 to 10 s, once it is one of as many as count, and how many there were.
+    steady: Least,
+    samples: u8,
 }
 
 /// Round trips of packets that left while less was in flight than the path holds: what they take is no queue of ours,
@@ -61,6 +64,8 @@ impl Unloaded {
     }
 }
 
+/// Mean deviations by which the luckiest round trip is quicker than most.
+const LUCKY: u64 = 4;
 /// Weight of a sample in the mean: one in so many.
 const MEAN_OF: u64 = 16;
 /// Least span of what counts as recent.
@@ -76,6 +81,10 @@ impl RttEstimator {
         (self.last, self.last_at) = (rtt, Some(now));
         self.min.update(now, rtt, MIN_WINDOW / 2);
         self.recent.update(now, rtt, self.mean.max(RECENT));
+        self.samples = self.samples.saturating_add(1);
+        if u64::from(self.samples) >= MEAN_OF {
+            self.steady.update(now, self.mean, MIN_WINDOW / 2);
+        }
         let off = self.srtt.abs_diff(rtt);
         self.deviation = if self.srtt.is_zero() { rtt / 2 } else { (self.deviation * 31 + off) / 32 };
         match self.last_smoothed_at {
@@ -167,9 +176,11 @@ impl RttEstimator {
         self.recent.get()
     }
     /// The newest sample is of a packet that left while less was in flight than the path holds.
-    pub fn was_unloaded(&mut self, now: Instant) {
-        // What is far above the smallest is a bad moment, not the path.
-        let most = self.min_rtt() * 3 + Duration::from_millis(100);
+    pub fn was_unloaded(&mut self, now: Instant, reorders: bool) {
+        // What is far above the smallest is a bad moment, not the path; but where packets overtake each other the smallest
+        // is one that was lucky.
+        let least = if reorders { self.min_rtt().max(self.unloaded.mean) } else { self.min_rtt() };
+        let most = least * 3 + Duration::from_millis(100);
         self.unloaded.sample(now, self.last.min(most));
     }
     /// The newest sample is of a packet before which nothing of ours can have stood, however long it took.
@@ -181,16 +192,18 @@ impl RttEstimator {
         self.unloaded =
             Unloaded { mean: self.min_rtt(), deviation: self.unloaded.deviation.min(self.min_rtt()), at: now };
     }
-    /// Mean of round trips without a queue of ours, over some seconds.
-    pub fn unloaded(&self) -> Duration {
-        self.unloaded.mean
-    }
-    pub fn unloaded_deviation(&self) -> Duration {
-        self.unloaded.deviation
-    }
-    /// Both, and the smallest of all.
-    pub fn without_queue(&self) -> UnqueuedRtt {
-        UnqueuedRtt { least: self.min_rtt(), mean: self.unloaded(), deviation: self.unloaded_deviation() }
+    /// Round trips without a queue of ours, over some seconds. Where packets overtake each other the smallest of all is a
+    /// lucky one's, and hardly any leaves before which it is certain that none stood: there it is the least that a few of
+    /// them took in the mean, and what the newest vary by, which a queue changes little.
+    pub fn without_queue(&self, reorders: bool) -> UnqueuedRtt {
+        let Unloaded { mean, deviation, .. } = self.unloaded;
+        let least = self.min_rtt();
+        let varies = self.jitter.min(self.deviation);
+        if reorders && varies * LUCKY > least {
+            let steady = self.steady.get().min(least + varies * LUCKY);
+            return UnqueuedRtt { least, mean: mean.max(steady), deviation: deviation.max(varies) };
+        }
+        UnqueuedRtt { least, mean, deviation }
     }
     /// Mean of the newest samples, of which there may be many in a round trip.
     pub fn mean(&self) -> Duration {
@@ -278,15 +291,60 @@ mod tests {
         for t in 0..2_000 {
             let at = Instant::from_millis(t * 5);
             e.sample(at, MS([40, 80, 60, 70][t as usize % 4]));
-            e.was_unloaded(at);
+            e.was_unloaded(at, false);
         }
-        assert!(e.unloaded().abs_diff(MS(62)) < MS(2), "{}", e.unloaded());
-        assert!(e.unloaded_deviation().abs_diff(MS(12)) < MS(2), "{}", e.unloaded_deviation());
+        assert!(e.unloaded.mean.abs_diff(MS(62)) < MS(2), "{}", e.unloaded.mean);
+        assert!(e.unloaded.deviation.abs_diff(MS(12)) < MS(2), "{}", e.unloaded.deviation);
         for t in 2_000..2_040 {
             e.sample(Instant::from_millis(t * 5), MS(5_000));
-            e.was_unloaded(Instant::from_millis(t * 5));
+            e.was_unloaded(Instant::from_millis(t * 5), false);
         }
-        assert!(e.unloaded() < MS(85), "220 ms at most 0.2 s long: {}", e.unloaded());
+        assert!(e.unloaded.mean < MS(85), "220 ms at most 0.2 s long: {}", e.unloaded.mean);
+    }
+
+    /// Round trips of 160 ms and up to 150 more or less, most of them near: what passes for usual after ten seconds, and how
+    /// much they vary. Each fourth sample is of a packet before which nothing stood, or none is.
+    fn unsteady(gap: u64, known: bool, seed: u64) -> UnqueuedRtt {
+        let (mut e, mut state) = (RttEstimator::default(), seed);
+        let mut draw = || {
+            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mixed = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            ((mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb) >> 33) % 100
+        };
+        for n in 0..10_000 / gap {
+            let at = Instant::from_millis(n * gap);
+            e.sample(at, MS(10 + draw() + draw() + draw()));
+            if known && n % 4 == 0 {
+                e.was_unloaded(at, true);
+            }
+        }
+        e.without_queue(true)
+    }
+
+    #[test]
+    fn where_packets_overtake_each_other_the_luckiest_is_not_what_a_path_takes() {
+        for seed in 1..=20 {
+            for (gap, known, least) in
+                [(5, true, 110), (5, false, 110), (20, true, 110), (20, false, 90), (100, true, 110)]
+            {
+                let usual = unsteady(gap, known, seed);
+                let what = format!("each {gap} ms, {known}, seed {seed}: {usual:?}");
+                assert!(usual.least < MS(90) && (MS(least)..=MS(200)).contains(&usual.usual()), "{what}");
+                assert!((MS(15)..=MS(90)).contains(&usual.deviation), "{what}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_queue_on_a_path_that_varies_little_is_none_of_its_own_time() {
+        let mut e = RttEstimator::default();
+        for n in 0..2_000 {
+            // Between 20 and 22 ms for a second, and with a queue of 60 more for all others.
+            let queue = if n < 100 { 0 } else { 60 };
+            e.sample(Instant::from_millis(n * 3), MS(20 + queue + n % 3));
+        }
+        assert!(e.without_queue(true).usual() <= MS(30), "{:?}", e.without_queue(true));
+        assert!(e.without_queue(true).is_exceeded(MS(80)));
     }
 
     #[test]

@@ -14,6 +14,7 @@ macro_rules! fill {
 impl Path {
     /// Puts all of it into a view, in its place: a view is large. `payload` is what a packet carries, bytes.
     pub fn show(&self, v: &mut PathView, payload: u64, board: Signals) {
+        let usual = self.rtt.without_queue(self.rtt.sampled_at().is_some_and(|t| self.progress.reorders(t)));
         fill!(
             v,
             PathView {
@@ -38,8 +39,8 @@ impl Path {
                 recent_rtt: self.rtt.recent(),
                 mean_rtt: self.rtt.mean(),
                 jitter: self.rtt.jitter(),
-                unloaded_rtt: self.rtt.unloaded(),
-                unloaded_deviation: self.rtt.unloaded_deviation(),
+                unloaded_rtt: usual.mean,
+                unloaded_deviation: usual.deviation,
                 sampled_at: self.rtt.sampled_at(),
                 stalled_at: self.rtt.stalled_at(),
                 one_way: self.one_way.least(),

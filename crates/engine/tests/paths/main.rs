@@ -24,3 +24,4 @@ mod potentially_failed;
 mod rebinding;
 mod resume;
 mod takeover;
+mod unsteady;

@@ -153,9 +153,9 @@ impl Arrival {
             || self.keeps_paths_idle(cx, c, deadline)
     }
     /// Under overload what is oldest could be in time over the fastest path alone, and all others would have nothing
-    /// to send. What waits behind it has more time: it goes as soon as a path that could carry fresh messages in time
-    /// would be late with it. Not so what others depend on, and not where the paths that it can still take carry all
-    /// that is offered: there a burst only waits for its turn.
+    /// to send. What waits behind it has more time: it goes as soon as a path that could carry fresh messages in time,
+    /// surely or more likely than not, would be late with it. Not so what others depend on, and not where the paths that it
+    /// can still take carry all that is offered: there a burst only waits for its turn.
     fn keeps_paths_idle(&self, cx: &AssocView<'_>, c: &ChunkView, deadline: Instant) -> bool {
         let waits = cx.unsent >= c.len * BACKLOG;
         if c.class < 2 || c.group_unsent > 0 || c.transmissions > 0 || !waits {
@@ -171,6 +171,8 @@ impl Arrival {
             let late = there.is_some_and(|t| t + spare > deadline);
             let takes_fresh = there.is_some_and(|t| t + spare <= cx.now + life);
             idle |= late && takes_fresh && Forecast::of(cx.now, p).flight + risk <= most;
+            let likely = Forecast::and_luck(cx.now, p).0.arrival(c.len);
+            idle |= cx.now + likely > deadline && likely + SPARE / 2 <= life;
             carried += if late { 0 } else { rate(p).bytes_per_sec() };
         }
         idle && cx.class_rates.iter().map(|r| r.bytes_per_sec()).sum::<u64>() > carried
@@ -297,7 +299,8 @@ mod tests {
         assert!(gives_up(&mut s, 1_500_000, 140), "it wants twice the jitter to spare");
         assert!(!gives_up(&mut s, 1_500_000, 185), "and has it");
         s.paths[1].jitter = ms(90);
-        assert!(!gives_up(&mut s, 1_500_000, 120), "the slow path takes nothing at all with so much jitter");
+        assert!(gives_up(&mut s, 1_500_000, 100), "a fresh one is likely to be in time there, however much it varies");
+        assert!(!gives_up(&mut s, 1_500_000, 120), "and this one is as well");
         s.paths[1].jitter = ms(0);
         s.unsent = 2_000;
         assert!(!gives_up(&mut s, 1_500_000, 120), "nothing waits");

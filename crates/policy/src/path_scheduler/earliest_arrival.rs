@@ -6,6 +6,9 @@
 //! full path would once everything before the chunk has left; or the chunk has a deadline and still makes it,
 //! with `guard` and `risk` mean deviations of the round trip to spare. So slow paths carry what they can deliver in time,
 //! the fast one keeps room for what cannot wait, and a path that would be late stays idle.
+//! Where more is offered than the paths carry that are surely in time, a third condition lets another path take a message
+//! that belongs to no group: it is more likely than not to be in time there, and the best path has enough to do without it.
+//! So what would be given up has a chance, and leaves while it is fresh.
 //! With `queue_cost` above 1 a queue counts for more than the time it takes: among paths that are in time the load
 //! moves to an empty slow one before the fast one's queue overflows.
 //! It blocks only while the full path has bytes in flight, whose acknowledgement will wake it.
@@ -13,7 +16,7 @@
 
 use super::{Decision, LookAhead, PathScheduler};
 use crate::asks::Asks;
-use crate::predict::{Forecast, rate, uncertainty};
+use crate::predict::{Forecast, is_fresh, rate, uncertainty};
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
 use crate::view::{AssocView, ChunkView, PathView, QueueView};
 use anabranch_base::{Duration, Instant, Ppm};
@@ -37,6 +40,11 @@ pub(super) const POLICY: Policy<dyn PathScheduler> = Policy {
 
 /// A path that loses more than this is one that may lose what others depend on.
 const SOME_LOSS: Ppm = Ppm(500);
+/// One part of so many of a message's life: as long as that the best path has to have something to send before another one
+/// takes what may be late there.
+const BUSY: u64 = 8;
+/// Packets in flight that say how a path is now.
+const FEW: u32 = 4;
 
 pub(super) struct EarliestArrival {
     queue_cost: Ppm,
@@ -89,6 +97,27 @@ impl EarliestArrival {
         };
         c.deadline.is_some_and(in_time) || here <= there
     }
+    /// Is more offered than the paths carry on which what is fresh now would surely be in time?
+    fn overloaded(&self, cx: &AssocView<'_>, life: Duration) -> bool {
+        let sure = |p: &&PathView| {
+            let o = self.offer(cx.now, p);
+            o.forecast.flight + o.slack <= life
+        };
+        let carried: u64 = cx.active().filter(sure).map(|p| rate(p).bytes_per_sec()).sum();
+        cx.class_rates.iter().map(|r| r.bytes_per_sec()).sum::<u64>() > carried
+    }
+    /// Where not all can be in time, what is likely to be is better than nothing: behind enough to keep `best` busy. What the
+    /// path carries is found out so; that it is full its round trips say. A few packets ask how it is now.
+    fn overflows(&self, cx: &AssocView<'_>, c: &ChunkView, ahead: u64, best: &Offer<'_>, open: &Offer<'_>) -> bool {
+        let Some(d) = c.deadline.filter(|_| c.class >= 2 && c.group_unsent == 0) else { return false };
+        let (life, p) = (d - c.queued_at, open.path);
+        let usual = open.forecast.flight;
+        let likely =
+            if is_fresh(cx.now, p) { (usual + p.mean_rtt).saturating_sub(p.without_queue().usual()) } else { usual };
+        best.forecast.wait(ahead) >= life / BUSY
+            && (cx.now + likely <= d || p.packets_in_flight < FEW)
+            && self.overloaded(cx, life)
+    }
     /// When `c` would be there in the end if `open`, which loses some, lost it and `best` repeated it: what others depend on
     /// waits for a path that leaves time for that.
     fn repaired(c: &ChunkView, best: &Offer<'_>, open: &Offer<'_>) -> Duration {
@@ -104,7 +133,7 @@ impl Default for EarliestArrival {
 
 impl PathScheduler for EarliestArrival {
     fn asks(&self) -> Asks {
-        Asks::LOOK_AHEAD
+        Asks::LOOK_AHEAD.and(Asks::LOAD)
     }
     fn look_ahead(&self, cx: &AssocView<'_>) -> LookAhead {
         let bytes: u64 = cx.active().map(|p| rate(p).bytes_in(self.look_ahead)).sum();
@@ -127,7 +156,7 @@ impl PathScheduler for EarliestArrival {
             // What waits behind the window keeps the full path busy too.
             let behind = index + 1 == q.chunks.len();
             let before = if behind { ahead.max(cx.unsent.saturating_sub(c.len)) } else { ahead };
-            if self.may_take(cx.now, c, before, &best, &open) {
+            if self.may_take(cx.now, c, before, &best, &open) || self.overflows(cx, c, before, &best, &open) {
                 return Decision::Send { index, path: open.path.id };
             }
             ahead += c.len;
@@ -140,7 +169,7 @@ impl PathScheduler for EarliestArrival {
 mod tests {
     use super::*;
     use crate::testing::{Scene, ms};
-    use anabranch_base::PathId;
+    use anabranch_base::{PathId, Rate};
 
     fn policy() -> EarliestArrival {
         EarliestArrival { look_ahead: ms(50), ..EarliestArrival::default() }
@@ -152,7 +181,7 @@ mod tests {
         s.rtt(1, 160).cwnd = 120_000;
         for (i, rate) in [(0, 1_000_000), (1, 500_000)] {
             s.paths[i].cwnd = [45_000, 120_000][i];
-            s.paths[i].capacity = anabranch_base::Rate::from_bytes_per_sec(rate);
+            s.paths[i].capacity = Rate::from_bytes_per_sec(rate);
         }
         s
     }
@@ -215,6 +244,53 @@ mod tests {
         assert_eq!(s.ask(&policy()), Decision::Blocked, "an unsteady path needs more to spare");
         s.paths[1].jitter = ms(10);
         assert_eq!(s.ask(&policy()), Decision::Send { index: 0, path: PathId(1) });
+    }
+
+    /// The fast path carries 1 MB a second; over the other one, whose packets overtake each other, half come within 170 ms.
+    fn unsteady(offered: u64, age: u64, life: u64) -> Scene {
+        let mut s = scene(60);
+        s.close(0);
+        s.paths[0].ssthresh = 20_000;
+        let now = s.now;
+        let p = &mut s.paths[1];
+        (p.mean_rtt, p.unloaded_rtt, p.unloaded_deviation, p.jitter) = (ms(340), ms(340), ms(60), ms(60));
+        (p.overtaken_at, p.sampled_at, p.recent_rtt, p.recent_one_way) = (Some(now), Some(now), ms(200), ms(30));
+        (p.in_flight, p.packets_in_flight) = (20_000, 18);
+        for c in &mut s.chunks {
+            (c.queued_at, c.deadline) = (now - ms(age), Some(now + ms(life - age)));
+        }
+        s.class_rates[2] = Rate::from_bytes_per_sec(offered);
+        s
+    }
+
+    #[test]
+    fn what_not_all_can_be_in_time_overflows_onto_a_path_where_it_is_likely_to_be() {
+        let on_slow = |s: &Scene| match s.ask(&policy()) {
+            Decision::Send { index, path } => Some((index, path)).filter(|(_, p)| *p == PathId(1)),
+            _ => None,
+        };
+        for life in [200, 250] {
+            let first = on_slow(&unsteady(1_500_000, 0, life)).expect("it is fresh").0;
+            // So much is left to the fast path, with 13.5 kB in its queue, that it is busy for an eighth of a message's life.
+            let busy = (13_500 + first as u64 * 1_144) / 1_050;
+            assert!((life / 8..life / 8 + 2).contains(&busy), "{life} ms: {first}");
+            for offered in [500_000, 900_000, 1_040_000] {
+                assert_eq!(on_slow(&unsteady(offered, 0, life)), None, "the fast path carries {offered}");
+            }
+            assert!(on_slow(&unsteady(1_500_000, life - 171, life)).is_some());
+            assert_eq!(on_slow(&unsteady(1_500_000, life - 169, life)), None, "it is too old for that path");
+            let mut few = unsteady(1_500_000, life - 169, life);
+            few.paths[1].packets_in_flight = 3;
+            assert!(on_slow(&few).is_some(), "a few packets ask how the path is now");
+            let mut full = unsteady(1_500_000, 0, life);
+            full.paths[1].mean_rtt = ms(340 + life - 169);
+            assert_eq!(on_slow(&full), None, "its round trips show a queue");
+            for (class, group) in [(1, 0), (2, 5_000)] {
+                let mut s = unsteady(1_500_000, 0, life);
+                s.chunks.iter_mut().for_each(|c| (c.class, c.group_unsent) = (class, group));
+                assert_eq!(on_slow(&s), None, "class {class}, {group} bytes of a group");
+            }
+        }
     }
 
     #[test]

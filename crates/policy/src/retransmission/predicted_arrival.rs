@@ -54,7 +54,7 @@ impl PredictedArrival {
 
 fn key(now: Instant, p: &PathView, len: u64) -> (bool, bool, Duration, PathId) {
     // Without a sample a path looks fast.
-    (p.consecutive_timeouts > 0, p.srtt.is_zero(), Forecast::of(now, p).arrival(len), p.id)
+    (p.consecutive_timeouts > 0, p.srtt.is_zero(), Forecast::and_luck(now, p).0.arrival(len), p.id)
 }
 
 impl RetransmissionPolicy for PredictedArrival {
@@ -119,6 +119,19 @@ mod tests {
         assert_eq!(ask(&s, second), Target::Wait);
         s.paths[0].in_flight = 0;
         assert_eq!(ask(&s, second), Target::On(PathId(1)), "nothing would open the other path");
+    }
+
+    /// One HEARTBEAT came after 1 ms over a path that takes 160 as a rule.
+    #[test]
+    fn one_quick_answer_makes_no_fast_path() {
+        for (reorders, quickest) in [(true, 1), (true, 20), (false, 1), (false, 20)] {
+            let mut s = scene();
+            let now = s.now;
+            let p = s.rtt(1, quickest);
+            (p.mean_rtt, p.unloaded_rtt, p.unloaded_deviation, p.jitter) = (ms(160), ms(160), ms(40), ms(40));
+            p.overtaken_at = reorders.then_some(now);
+            assert_eq!(ask(&s, PathSet::first(2)), Target::On(PathId(0)), "{quickest} ms");
+        }
     }
 
     /// 80 ms there and 20 to spare: what round trips vary by comes beside it, twice, where the best waits for its pace.

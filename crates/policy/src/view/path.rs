@@ -4,9 +4,6 @@ use super::Signals;
 use crate::window::UNLIMITED;
 use anabranch_base::{Duration, Instant, Modulation, PathId, Ppm, Rate, Technology};
 
-/// How long a path that let packets overtake each other is expected to do so again.
-const REORDERS_FOR: Duration = Duration::from_secs(10);
-
 /// Health of a path. Only [`PathState::Active`] carries new data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum PathState {
@@ -169,6 +166,9 @@ pub struct PathView {
 }
 
 impl PathView {
+    /// How long a path that let packets overtake each other is expected to do so again.
+    pub const REORDERS_FOR: Duration = Duration::from_secs(10);
+
     /// A fresh active path, as a starting point for tests.
     pub fn idle(id: PathId) -> Self {
         PathView {
@@ -246,7 +246,7 @@ impl PathView {
     }
     /// Packets overtook each other on it not long ago.
     pub fn reorders(&self, now: Instant) -> bool {
-        self.overtaken_at.is_some_and(|t| now.since(t) < REORDERS_FOR)
+        self.overtaken_at.is_some_and(|t| now.since(t) < Self::REORDERS_FOR)
     }
     /// In slow start (RFC 9260 §7.2.1).
     pub fn in_slow_start(&self) -> bool {
