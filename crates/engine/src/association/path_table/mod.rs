@@ -241,6 +241,17 @@ impl PathTable {
         }
     }
 
+    /// There is something to send, and the scheduler keeps it off the paths that are open. One that only waits for its pace
+    /// gets it in a moment.
+    pub fn note_kept_off(&mut self, now: Instant) {
+        for p in self.iter_unseen() {
+            let bytes = p.flight.bytes();
+            if p.has_window(now) && !p.rate.is_app_limited(bytes) {
+                p.rate.app_limited(bytes);
+            }
+        }
+    }
+
     /// So many packets may leave on each path in the opportunity at hand.
     pub fn allow_burst(&mut self, packets: u16) {
         self.iter_unseen().for_each(|p| p.congestion.allow_burst(packets));

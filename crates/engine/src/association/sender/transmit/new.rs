@@ -169,7 +169,7 @@ impl Association {
             Decision::Blocked => {
                 if packet.on.is_none() {
                     // What the scheduler keeps off a path that is open shows nothing of what it would carry.
-                    self.paths.note_app_limited(now);
+                    self.paths.note_kept_off(now);
                     self.sender.scheduler_blocked = true;
                     self.settle(now, &Settled::Blocked);
                 }
