@@ -12,6 +12,7 @@
 //! comes back is used within some six round trips. A path whose queue never emptied for ten seconds is let run dry for a
 //! fifth of a second, as in BBR; one that was idle meanwhile is not. After a timeout the window starts with one packet,
 //! and the first answer brings the model's window back.
+//! What was lost is allowed again little by little, and faster where packets overtake each other and no queue stands.
 //! Losses below `loss` of a round say nothing: radio loses some, and each loss halving the window is what makes
 //! loss-based windows useless there. Beside flows that halve it takes more than its share of a shared queue.
 //! Parameters: `gain`, `up`, `startup` of rates; `loss` share of a round; `probe` ms from one probe to the next;
@@ -247,8 +248,10 @@ impl Bbr {
         self.losses.rounds += 1;
         if self.losses.rounds >= ROUNDS_COUNTED {
             if !self.loses(p) {
-                // What did not hurt is allowed again, little by little.
-                self.ceiling = self.ceiling.map(|c| c.saturating_add(c / 8)).filter(|c| *c < 4 * Self::pipe(p));
+                // What did not hurt is allowed again, little by little; faster where packets overtake each other and no queue
+                // stands, since some of what was taken for lost was only late.
+                let part = if p.reorders(now) && !queued { 2 } else { 8 };
+                self.ceiling = self.ceiling.map(|c| c.saturating_add(c / part)).filter(|c| *c < 4 * Self::pipe(p));
             }
             self.losses = Losses::default();
         }

@@ -89,6 +89,27 @@ fn random_loss_costs_nothing_and_much_loss_does() {
 }
 
 #[test]
+fn what_was_lost_where_packets_overtake_each_other_counts_for_less_long() {
+    let rounds_until_open = |reorders: bool, rtt: u64| {
+        let (mut s, mut w) = started();
+        let before = s.paths[0].cwnd;
+        s.paths[0].in_flight = 60_000;
+        for _ in 0..3 {
+            let e = LossEvent { bytes: 20_000, ..loss(0) };
+            w.on_loss(&s.cx(), PathId(0), &e, Cause::Congestion);
+        }
+        (1..200).find(|_| {
+            s.paths[0].overtaken_at = reorders.then_some(s.now);
+            round(&mut s, &mut w, 50, rtt, true);
+            s.paths[0].cwnd == before
+        })
+    };
+    let (in_order, overtaking) = (rounds_until_open(false, 50), rounds_until_open(true, 50));
+    assert!(overtaking.unwrap() * 2 < in_order.unwrap(), "{overtaking:?} rounds and {in_order:?}");
+    assert_eq!(rounds_until_open(true, 90), rounds_until_open(false, 90), "not with a queue");
+}
+
+#[test]
 fn probing_goes_on_while_the_rate_grows_and_ends_with_a_queue() {
     let (mut s, mut w) = started();
     let begun = s.now;
