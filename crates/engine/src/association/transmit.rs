@@ -81,6 +81,7 @@ pub(super) fn poll(a: &mut Association, now: Instant, out: &mut Transmit) -> boo
     }
     if a.handshake.state().sends_data() {
         if !a.has_data_work() {
+            a.sender.end_waiting();
             a.paths.note_app_limited(now);
         } else if a.transmit_data(now, out) {
             return true;

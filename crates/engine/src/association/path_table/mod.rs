@@ -241,8 +241,8 @@ impl PathTable {
         }
     }
 
-    /// There is something to send, and the scheduler keeps it off the paths that are open. One that only waits for its pace
-    /// gets it in a moment.
+    /// There has been something to send for long, and the scheduler keeps it off the paths that are open. One that only waits
+    /// for its pace gets it in a moment.
     pub fn note_kept_off(&mut self, now: Instant) {
         for p in self.iter_unseen() {
             let bytes = p.flight.bytes();

@@ -45,6 +45,8 @@ pub(in crate::association) struct Sender {
     /// What was taken for lost, for a user who asked for it.
     losses: Option<Box<LossLog>>,
     scheduler_wakeup: Option<Instant>,
+    /// Since when something has waited for a path without a break.
+    waiting_since: Option<Instant>,
     redundancy_wakeup: Option<Instant>,
     scheduler_blocked: bool,
     load: LazyBox<crate::tx::load::Load>,
@@ -105,6 +107,7 @@ impl Sender {
             further: TransmissionCause::Copy,
             losses: None,
             scheduler_wakeup: None,
+            waiting_since: None,
             redundancy_wakeup: None,
             scheduler_blocked: false,
             load: LazyBox::empty(),
@@ -390,6 +393,11 @@ impl Sender {
     /// When user data left or came last.
     pub fn user_data_at(&self) -> Option<Instant> {
         self.user_data_at
+    }
+
+    /// Nothing waits for a path.
+    pub fn end_waiting(&mut self) {
+        self.waiting_since = None;
     }
 
     /// What each class of messages brings.

@@ -31,6 +31,9 @@ enum Step {
     Done,
 }
 
+/// What waits without a break for so long is no burst: the paths carry less than is offered.
+const LONG: Duration = Duration::from_millis(500);
+
 /// The packet under construction.
 struct Building {
     on: Option<PathId>,
@@ -47,6 +50,7 @@ impl Association {
             return false;
         }
         if self.sender.queue.is_empty() && self.sender.board.ahead().is_empty() {
+            self.sender.end_waiting();
             self.paths.note_app_limited(now);
             return false;
         }
@@ -132,6 +136,7 @@ impl Association {
     /// One question to the scheduler, and what its answer leads to. Keeps `facts` true.
     fn ask_scheduler(&mut self, now: Instant, facts: &mut Facts, packet: &mut Building) -> Step {
         let Some(next_len) = self.sender.board.ahead().first().map(|c| c.len) else {
+            self.sender.end_waiting();
             self.paths.note_app_limited(now);
             return Step::Done;
         };
@@ -169,7 +174,12 @@ impl Association {
             Decision::Blocked => {
                 if packet.on.is_none() {
                     // What the scheduler keeps off a path that is open shows nothing of what it would carry.
-                    self.paths.note_kept_off(now);
+                    let since = *self.sender.waiting_since.get_or_insert(now);
+                    if now.since(since) >= LONG {
+                        self.paths.note_kept_off(now)
+                    } else {
+                        self.paths.note_app_limited(now)
+                    }
                     self.sender.scheduler_blocked = true;
                     self.settle(now, &Settled::Blocked);
                 }
