@@ -7,9 +7,6 @@ use anabranch_base::{Duration, Instant};
 /// Queueing that is taken for one although the sender did not fill the path.
 const CLEAR_QUEUE: Duration = Duration::from_millis(40);
 
-/// Mean deviations between the first and the last of some packets that overtake each other.
-const APART: u64 = 4;
-
 impl Path {
     /// Notes what the newest packet acknowledged says of the path, after its round trip was sampled.
     pub fn note_delivered(
@@ -24,12 +21,8 @@ impl Path {
         let at_send = *self.progress.at_send();
         self.capacity.hear_pause(arrived, now - rtt, at_send.burst, bytes);
         let reorders = self.progress.reorders(now);
-        let usual = self.rtt.without_queue(reorders);
-        // Where each packet takes its own time a few are through long before the others.
-        let unsteady = reorders && usual.deviation * APART > usual.least;
-        let varies = if unsteady { usual.deviation * APART } else { Duration::ZERO };
-        let most_take = usual.least.max(usual.mean.saturating_sub(varies / 2));
-        let held = self.capacity.rate().bytes_in(if unsteady { most_take } else { usual.least });
+        let varies = self.rtt.comes_apart_by(reorders);
+        let held = self.capacity.rate().bytes_in(self.rtt.most_take(reorders));
         if at_send.in_flight <= held {
             self.rtt.was_unloaded(now, reorders);
         } else if at_send.burst == now - rtt && self.capacity.is_sound() && !self.capacity.closes_pauses() {

@@ -64,8 +64,9 @@ impl Unloaded {
     }
 }
 
-/// Mean deviations by which the luckiest round trip is quicker than most.
-const LUCKY: u64 = 4;
+/// Mean deviations between the first and the last of some packets that overtake each other, and by which the luckiest of
+/// many is quicker than most.
+const APART: u64 = 4;
 /// Weight of a sample in the mean: one in so many.
 const MEAN_OF: u64 = 16;
 /// Least span of what counts as recent.
@@ -199,11 +200,25 @@ impl RttEstimator {
         let Unloaded { mean, deviation, .. } = self.unloaded;
         let least = self.min_rtt();
         let varies = self.jitter.min(self.deviation);
-        if reorders && varies * LUCKY > least {
-            let steady = self.steady.get().min(least + varies * LUCKY);
+        if reorders && varies * APART > least {
+            let steady = self.steady.get().min(least + varies * APART);
             return UnqueuedRtt { least, mean: mean.max(steady), deviation: deviation.max(varies) };
         }
         UnqueuedRtt { least, mean, deviation }
+    }
+    /// By how much packets come apart on their way where each takes its own time; zero where they do not.
+    pub fn comes_apart_by(&self, reorders: bool) -> Duration {
+        let usual = self.without_queue(reorders);
+        let apart = usual.deviation * APART;
+        if reorders && apart > usual.least { apart } else { Duration::ZERO }
+    }
+    /// What nearly every round trip takes at the least, and not the luckiest alone.
+    pub fn most_take(&self, reorders: bool) -> Duration {
+        let apart = self.comes_apart_by(reorders);
+        if apart.is_zero() {
+            return self.min_rtt();
+        }
+        self.min_rtt().max(self.without_queue(reorders).mean.saturating_sub(apart / 2))
     }
     /// Mean of the newest samples, of which there may be many in a round trip.
     pub fn mean(&self) -> Duration {

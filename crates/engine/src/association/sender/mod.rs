@@ -45,7 +45,7 @@ pub(in crate::association) struct Sender {
     /// What was taken for lost, for a user who asked for it.
     losses: Option<Box<LossLog>>,
     scheduler_wakeup: Option<Instant>,
-    /// Since when something has waited for a path without a break.
+    /// Since when the scheduler has had something that waits, without a break.
     waiting_since: Option<Instant>,
     redundancy_wakeup: Option<Instant>,
     scheduler_blocked: bool,
@@ -395,7 +395,7 @@ impl Sender {
         self.user_data_at
     }
 
-    /// Nothing waits for a path.
+    /// All that there was to send has left.
     pub fn end_waiting(&mut self) {
         self.waiting_since = None;
     }

@@ -50,8 +50,7 @@ impl Association {
             return false;
         }
         if self.sender.queue.is_empty() && self.sender.board.ahead().is_empty() {
-            self.sender.end_waiting();
-            self.paths.note_app_limited(now);
+            self.note_nothing_waits(now);
             return false;
         }
         if self.sender.user_sends && self.config.sending.nagle != Nagle::Off && self.waits_for_more() {
@@ -91,7 +90,7 @@ impl Association {
                 break;
             }
             if self.has_nothing_more() {
-                self.paths.note_app_limited(now);
+                self.note_nothing_waits(now);
                 break;
             }
         }
@@ -100,6 +99,21 @@ impl Association {
         self.finish_data(now, path, &facts, out);
         self.sender.window_spent |= facts.eligible.is_empty();
         true
+    }
+
+    /// All that there was to send has left.
+    fn note_nothing_waits(&mut self, now: Instant) {
+        self.sender.end_waiting();
+        self.paths.note_app_limited(now);
+    }
+
+    /// What the scheduler keeps off a path that is open shows nothing of what it would carry.
+    fn note_waiting(&mut self, now: Instant) {
+        let since = *self.sender.waiting_since.get_or_insert(now);
+        match now.since(since) >= LONG {
+            true => self.paths.note_kept_off(now),
+            false => self.paths.note_app_limited(now),
+        }
     }
 
     /// Is there no further chunk, and no policy that asks about that?
@@ -136,8 +150,7 @@ impl Association {
     /// One question to the scheduler, and what its answer leads to. Keeps `facts` true.
     fn ask_scheduler(&mut self, now: Instant, facts: &mut Facts, packet: &mut Building) -> Step {
         let Some(next_len) = self.sender.board.ahead().first().map(|c| c.len) else {
-            self.sender.end_waiting();
-            self.paths.note_app_limited(now);
+            self.note_nothing_waits(now);
             return Step::Done;
         };
         if facts.eligible.is_empty() {
@@ -173,13 +186,7 @@ impl Association {
             }
             Decision::Blocked => {
                 if packet.on.is_none() {
-                    // What the scheduler keeps off a path that is open shows nothing of what it would carry.
-                    let since = *self.sender.waiting_since.get_or_insert(now);
-                    if now.since(since) >= LONG {
-                        self.paths.note_kept_off(now)
-                    } else {
-                        self.paths.note_app_limited(now)
-                    }
+                    self.note_waiting(now);
                     self.sender.scheduler_blocked = true;
                     self.settle(now, &Settled::Blocked);
                 }
