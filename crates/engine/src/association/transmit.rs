@@ -131,7 +131,7 @@ impl Association {
 
 /// Could more have been in flight, and was that not noted yet?
 fn has_unfilled_window(p: &Path, now: Instant) -> bool {
-    !p.rate.is_app_limited(p.flight.bytes()) && p.has_window(now)
+    !p.rate.is_app_limited(p.flight.bytes()) && p.has_window(now) && !p.is_busy(now)
 }
 
 /// Starts a packet on `path`.

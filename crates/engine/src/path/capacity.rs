@@ -15,6 +15,8 @@ use anabranch_base::{Duration, Instant, Rate};
 /// Least length of a span whose largest sample counts, and of a measurement of what leaves a queue.
 const SPAN: Duration = Duration::from_secs(1);
 const MEASURE: Duration = Duration::from_millis(80);
+/// Length of one that says more than a sample of the delivery rate.
+const LONGER: Duration = Duration::from_millis(200);
 /// Longest measurement; slower paths have too few packets in it.
 const LONGEST: Duration = Duration::from_millis(400);
 /// Packets that make a measurement.
@@ -96,6 +98,8 @@ pub(crate) struct Capacity {
     /// Since when it empties far slower than was believed.
     slow_since: Option<Instant>,
     drain: Option<Rate>,
+    /// The largest rate at which it has emptied over a longer time.
+    drained: Option<Rate>,
     /// What a train of packets showed, and until when that counts.
     guess: Option<(Rate, Instant)>,
     /// A rate, bytes, and how long they take at it.
@@ -141,6 +145,13 @@ pub(crate) struct Delivered {
     pub varies: Duration,
 }
 
+/// What came out of a queue since a point in the past, how long it took to leave the sender and to arrive.
+struct Outflow {
+    left: Duration,
+    arrived: Duration,
+    rate: Rate,
+}
+
 /// A sample of the delivery rate.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RateSample {
@@ -165,6 +176,7 @@ impl Empty for Capacity {
         queued_since: None,
         slow_since: None,
         drain: None,
+        drained: None,
         guess: None,
         divided: (Rate::ZERO, 0, Duration::ZERO),
     };
@@ -263,7 +275,9 @@ impl Capacity {
         } else {
             self.burst_jumps.add(longer);
         }
-        self.drain = self.drain.filter(|_| d.queued.is_some());
+        if d.queued.is_none() {
+            self.end_queue();
+        }
         // A queue takes as long to build, at the least, as it makes packets wait.
         self.queued_since = d.queued.map(|longer| self.queued_since.unwrap_or(now - longer.min(LONGEST)));
         match self.queued_since {
@@ -275,6 +289,17 @@ impl Capacity {
             self.total.jumps = Jumps::default();
         }
         mistaken
+    }
+
+    /// No queue stands any more. What came out of one that stood for a while says more than the largest samples, which are
+    /// of packets that came a little early after one that came a little late. What is far less is not corrected but
+    /// replaced, and not by one queue alone: a path whose delay rose looks alike.
+    fn end_queue(&mut self) {
+        self.drain = None;
+        let least = self.best().bytes_per_sec() / 5 * 4;
+        if let Some(most) = self.drained.take().filter(|d| d.bytes_per_sec() >= least) {
+            self.best = self.best.map(|b| b.min(most));
+        }
     }
 
     /// A burst has arrived, its last packet at `end`. One that was spread out on its way shows what the path carries; some
@@ -321,26 +346,31 @@ impl Capacity {
         self.slower.0 == 0 && soundly && self.rate() > Rate::ZERO
     }
 
-    /// What left the queue between a point in the past and now.
-    fn measure(&mut self, now: Instant, since: Instant, rtt: Duration, varies: Duration) {
+    /// What came out of a queue that has stood since then, over so long a time at the least.
+    fn outflow(&self, now: Instant, since: Instant, least: Duration) -> Option<Outflow> {
         let mut jumps = self.total.jumps;
         let mut found = None;
-        let begun = since;
         for i in 0..MARKS {
             let m = self.marks.before(i);
             let enough = self.total.packets.wrapping_sub(m.packets) >= ENOUGH;
-            if now.since(m.at) >= MEASURE && enough && m.at >= begun {
+            if now.since(m.at) >= least && enough && m.at >= since {
                 found = Some(m);
                 break;
             }
-            if m.at >= begun {
+            if m.at >= since {
                 jumps = jumps.and(m.jumps);
             }
         }
-        let Some(from) = found.filter(|m| now.since(m.at) <= LONGEST * 2) else { return };
+        let from = found.filter(|m| now.since(m.at) <= LONGEST * 2)?;
         let (bytes, packets) = (self.total.delivered - from.delivered, self.total.packets.wrapping_sub(from.packets));
         let (arrived, left) = (now.since(from.at).saturating_sub(jumps.sum()), self.total.sent.since(from.sent));
         let rate = Rate::of(jumps.without(bytes, packets), arrived.max(Duration::from_millis(1)));
+        Some(Outflow { left, arrived, rate })
+    }
+
+    /// What left the queue between a point in the past and now.
+    fn measure(&mut self, now: Instant, since: Instant, rtt: Duration, varies: Duration) {
+        let Some(Outflow { left, arrived, rate }) = self.outflow(now, since, MEASURE) else { return };
         let closed = varies.is_zero() && self.pauses.close();
         if !is_spread(left, arrived.saturating_sub(varies)) && !closed {
             self.drain = self.drain.map(|d| d.max(rate));
@@ -352,6 +382,9 @@ impl Capacity {
             self.free_at = self.free_at.max(now + now.since(self.total.sent).saturating_sub(rtt));
         }
         self.drain = Some(rate);
+        if let Some(longer) = self.outflow(now, since, LONGER) {
+            self.drained = self.drained.max(Some(longer.rate));
+        }
         self.guess = None;
         let best = self.best();
         if rate.bytes_per_sec() >= best.bytes_per_sec() / 5 * 4 {

@@ -8,6 +8,14 @@ use anabranch_base::{Duration, Instant};
 const CLEAR_QUEUE: Duration = Duration::from_millis(40);
 
 impl Path {
+    /// More is under way than the path holds: it is busy for a while, whatever the sender does.
+    pub fn is_busy(&self, now: Instant) -> bool {
+        let reorders = self.progress.reorders(now);
+        let takes = self.rtt.most_take(reorders) + self.rtt.comes_apart_by(reorders);
+        let held = self.capacity.rate().bytes_in(takes);
+        held > 0 && self.flight.bytes() > held + held / 2
+    }
+
     /// Notes what the newest packet acknowledged says of the path, after its round trip was sampled.
     pub fn note_delivered(
         &mut self,

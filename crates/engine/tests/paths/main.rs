@@ -8,6 +8,7 @@ mod film;
 mod addresses;
 mod answer_paths;
 mod asconf;
+mod believed_rate;
 mod delayed_ack_cmt;
 mod failure;
 mod heartbeat;

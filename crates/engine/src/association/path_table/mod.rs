@@ -231,19 +231,21 @@ impl PathTable {
 
     /// The user has less to send than the paths would take.
     pub fn note_app_limited(&mut self, now: Instant) {
-        self.note_unfilled(|p| p.has_window(now) || p.congestion.paces() && p.congestion.has_room(p.flight.bytes()));
+        self.note_unfilled(now, |p| {
+            p.has_window(now) || p.congestion.paces() && p.congestion.has_room(p.flight.bytes())
+        });
     }
 
     /// There has been something to send for long, and the scheduler keeps it off the paths that are open. One that only waits
     /// for its pace gets it in a moment.
     pub fn note_kept_off(&mut self, now: Instant) {
-        self.note_unfilled(|p| p.has_window(now));
+        self.note_unfilled(now, |p| p.has_window(now));
     }
 
-    fn note_unfilled(&mut self, takes_more: impl Fn(&Path) -> bool) {
+    fn note_unfilled(&mut self, now: Instant, takes_more: impl Fn(&Path) -> bool) {
         for p in self.iter_unseen() {
             let bytes = p.flight.bytes();
-            if !p.rate.is_app_limited(bytes) && takes_more(p) {
+            if !p.rate.is_app_limited(bytes) && takes_more(p) && !p.is_busy(now) {
                 p.rate.app_limited(bytes);
             }
         }
