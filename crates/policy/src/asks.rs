@@ -61,6 +61,10 @@ impl Asks {
     pub const TIME_STAMPS: Asks = Asks(1 << 24);
     /// What an estimator of path quality publishes ([`Signals`](crate::view::Signals)): refused where there is none.
     pub const ESTIMATES: Asks = Asks(1 << 25);
+    /// `Redundancy::extra` again when no open path takes new data, as [`AssocView::declined`] says.
+    ///
+    /// [`AssocView::declined`]: crate::view::AssocView::declined
+    pub const EXTRA_LAST: Asks = Asks(1 << 26);
     /// Something to write on the board of facts.
     pub const BOARD: Asks = Asks::BOUND.and(Asks::PUBLISH).and(Asks::QUALITY);
 

@@ -5,22 +5,20 @@
 //! together, and those that will most likely have come by then, are one block. Its sums leave at the last moment at
 //! which they are in time, when most of what comes has come. A sum that leaves by the path of a chunk comes after it where
 //! that path keeps the order: there what is lost counts, and what is late does not, since the sum would be later. How many:
-//! those that save the most chunks, each sum less a price. The price follows what was earned, up where more was wanted than
-//! there was, down where some is left over; where new data wait, a sum costs nearly what a packet of theirs is worth.
+//! those that save the most chunks, each sum less a price. The price follows what is left to pay for sums, up where that is
+//! little; where new data wait, a sum costs nearly what a packet of theirs is worth.
+//! A path that has room when new data have been offered all of it is another place: where packets overtake each other, a
+//! sum that leaves behind what is late there comes before it as likely as not. So what left together there has its sums at
+//! once, by the path itself, as many as are worth it with the probability that each comes in time.
 
 use crate::view::{AssocView, ChunkView, PathView};
+use ages::Ages;
 use anabranch_base::{Duration, Instant, PathId, Tsn};
 use anabranch_code::Code;
 use std::collections::BTreeSet;
 
-/// Width of a bin, and how many: what takes longer is in the last one.
-const BIN: Duration = Duration::from_millis(4);
-const BINS: usize = 256;
-/// So much a new age counts, and half of it once so many more have come.
-const NEW: u32 = 64;
-const MOST_AGES: u32 = 512;
-/// Fewer ages say nothing.
-const FEW: u32 = 16;
+mod ages;
+
 /// Due so soon after the first of a block, a chunk is due with it.
 const TOGETHER: Duration = Duration::from_millis(5);
 /// A chunk that is due later is in the block when it is missing at the time with no more than this probability, and with
@@ -32,66 +30,12 @@ const SURE: f64 = 1e-3;
 /// Price of a sum in chunks saved: at first, at least, at most; and by how much it follows.
 const PRICE: (f64, f64, f64) = (0.3, 0.05, 0.9);
 const FOLLOWS: f64 = 1.05;
+/// So many sums are left to pay for when the price is right.
+const SPARE: usize = 4;
+/// Nothing joins a block when nothing has for the time of so many packets.
+const PACKETS: u64 = 2;
 /// So many packets of new data that have not left wait for a window.
 const BACKLOG: u64 = 4;
-
-/// Ages at which the chunks of a path were acknowledged.
-#[derive(Clone, Debug)]
-pub(crate) struct Ages {
-    /// By bin.
-    counts: Vec<u32>,
-    all: u32,
-}
-
-impl Default for Ages {
-    fn default() -> Self {
-        Ages { counts: vec![0; BINS], all: 0 }
-    }
-}
-
-impl Ages {
-    pub fn add(&mut self, age: Duration) {
-        let bin = (age.as_nanos() / BIN.as_nanos()) as usize;
-        if self.all >= MOST_AGES * NEW {
-            self.counts.iter_mut().for_each(|c| *c /= 2);
-            self.all = self.counts.iter().sum();
-        }
-        if let Some(c) = self.counts.get_mut(bin.min(BINS - 1)) {
-            *c += NEW;
-            self.all += NEW;
-        }
-    }
-    /// The part that takes longer than `age`, evenly spread within a bin; none while little is known.
-    pub fn longer_than(&self, age: Duration) -> Option<f64> {
-        if self.all < FEW * NEW {
-            return None;
-        }
-        let at = age.as_nanos() as f64 / BIN.as_nanos() as f64;
-        let bin = at as usize;
-        let above: u32 = self.counts.iter().skip(bin + 1).sum();
-        let here = f64::from(self.counts.get(bin).copied().unwrap_or(0));
-        let within = if bin < BINS { here * (1.0 - at.fract()) } else { 0.0 };
-        Some((f64::from(above) + within) / f64::from(self.all))
-    }
-    /// With what probability a chunk that left by `p` so long ago and has not been acknowledged is lost.
-    pub fn lost(&self, p: &PathView, age: Duration) -> f64 {
-        let loss = f64::from(p.loss.0) / 1e6;
-        let waits = self.longer_than(age).unwrap_or(1.0);
-        if loss > 0.0 { loss / (loss + (1.0 - loss) * waits) } else { 0.0 }
-    }
-    /// With what probability a chunk that left by `p` so long ago and has not been acknowledged will be missing when it is
-    /// due `slack` after it left, whether late or lost.
-    pub fn missing(&self, p: &PathView, age: Duration, slack: Duration) -> f64 {
-        // An acknowledgement says when it came, later by the way back.
-        let back = p.min_rtt.saturating_sub(p.one_way);
-        let loss = f64::from(p.loss.0) / 1e6;
-        let (Some(late), Some(waits)) = (self.longer_than((slack + back).max(age)), self.longer_than(age)) else {
-            return loss;
-        };
-        let of = |late: f64| loss + (1.0 - loss) * late;
-        if of(waits) <= 0.0 { 1.0 } else { (of(late) / of(waits)).min(1.0) }
-    }
-}
 
 /// How many of independent events with these probabilities happen: what each number of sums saves, in the mean.
 fn saves(parts: &[f64], code: Code, most: usize) -> Vec<f64> {
@@ -119,6 +63,22 @@ fn saves(parts: &[f64], code: Code, most: usize) -> Vec<f64> {
     (0..=most).map(with).collect()
 }
 
+/// What each number of sums saves, of which the k-th comes with this probability, where so many that come save so much.
+fn arriving(saves: &[f64], comes: impl Fn(u64) -> f64) -> Vec<f64> {
+    let mut come = vec![1.0];
+    let mut out = Vec::with_capacity(saves.len());
+    for k in 1..=saves.len() {
+        out.push(come.iter().zip(saves).map(|(p, s)| p * s).sum());
+        let p = comes(k as u64);
+        come.push(0.0);
+        let mut fewer = 0.0;
+        for c in &mut come {
+            (*c, fewer) = (*c * (1.0 - p) + fewer * p, *c);
+        }
+    }
+    out
+}
+
 /// The sums of one block that have not left.
 #[derive(Debug)]
 pub(crate) struct Block {
@@ -128,6 +88,18 @@ pub(crate) struct Block {
     left: usize,
     /// When the first of what it covers is due.
     due: Instant,
+}
+
+impl Block {
+    fn take(&mut self, code: Code, plan: &mut Vec<Tsn>) {
+        if self.left == 0 {
+            return;
+        }
+        let (step, from) = if code == Code::Xor { (self.sums, self.left - 1) } else { (1, 0) };
+        plan.clear();
+        plan.extend(self.covers.iter().skip(from).step_by(step));
+        self.left -= 1;
+    }
 }
 
 /// A chunk in flight that may need parity.
@@ -144,6 +116,12 @@ pub(crate) struct Late {
     /// By path.
     ages: Vec<Ages>,
     pub block: Option<Block>,
+    /// The block whose sums leave by the path of its chunks, and when to look for one again.
+    pub beside: Option<(PathId, Block)>,
+    pub looks: Option<Instant>,
+    /// When the newest chunk had left of the block that was judged last; has anything left since one was?
+    judged: Instant,
+    pub fresh: bool,
     /// When the next block's moment comes.
     pub wakes: Option<Instant>,
     price: f64,
@@ -158,6 +136,10 @@ impl Late {
         Late {
             ages: vec![],
             block: None,
+            beside: None,
+            looks: None,
+            judged: Instant::ZERO,
+            fresh: false,
             wakes: None,
             price: PRICE.0,
             candidates: vec![],
@@ -181,25 +163,81 @@ impl Late {
     }
     /// The sum that leaves next is written: what it is to cover.
     pub fn take(&mut self, code: Code, plan: &mut Vec<Tsn>) {
-        let Some(b) = self.block.as_mut().filter(|b| b.left > 0) else { return };
-        let (step, from) = if code == Code::Xor { (b.sums, b.left - 1) } else { (1, 0) };
-        plan.clear();
-        plan.extend(b.covers.iter().skip(from).step_by(step));
-        b.left -= 1;
+        if let Some(b) = &mut self.block {
+            b.take(code, plan);
+        }
+    }
+    /// The sum that leaves next by `path` beside new data, if one is wanted there that will be in time.
+    pub fn wants_beside(&self, now: Instant, path: PathId, takes: Duration) -> bool {
+        self.beside.as_ref().is_some_and(|(p, b)| *p == path && b.left > 0 && now + takes <= b.due)
+    }
+    /// The next sum of the block beside new data.
+    pub fn take_beside(&mut self, code: Code, plan: &mut Vec<Tsn>) {
+        if let Some((_, b)) = &mut self.beside {
+            b.take(code, plan);
+        }
     }
     /// Looks at what is in flight anew.
     pub fn begin(&mut self) {
         self.candidates.clear();
         self.has.clear();
-        (self.block, self.wakes) = (None, None);
     }
-    /// Notes a chunk in flight.
-    pub fn note(&mut self, path: PathId, c: &ChunkView, sent: Instant, deadline: Instant) {
-        if self.had.contains(&c.tsn.0) {
-            self.has.insert(c.tsn.0);
-        } else {
-            self.candidates.push(Candidate { tsn: c.tsn, path, sent, deadline });
+    /// Of what was noted what left last by this path and is due together, when nothing more joins it: as many sums as are
+    /// worth it, by the path itself, which has room that nothing new wants. Packets overtake each other there: a sum comes
+    /// before what it makes up for, as likely as not.
+    pub fn choose_beside(&mut self, cx: &AssocView<'_>, by: &PathView, code: Code, most: usize) {
+        core::mem::swap(&mut self.had, &mut self.has);
+        (self.beside, self.looks) = (None, None);
+        let here = || self.candidates.iter().filter(|c| c.path == by.id);
+        let Some(last) = here().map(|c| c.deadline).max() else { return };
+        let of_block = |c: &&Candidate| c.deadline + TOGETHER >= last;
+        let Some(due) = here().filter(of_block).map(|c| c.deadline).min() else { return };
+        let Some(newest) = here().filter(of_block).map(|c| c.sent).max().filter(|s| *s > self.judged) else { return };
+        let packet = crate::predict::rate(by).time_for(by.mtu);
+        let joined = newest + packet * PACKETS;
+        if joined > cx.now {
+            self.looks = Some(joined);
+            return;
         }
+        (self.judged, self.fresh) = (newest, false);
+        let Some(ages) = self.ages.get(by.id.index()) else { return };
+        let (mut covers, mut parts) = (vec![], vec![]);
+        for c in here().filter(of_block) {
+            covers.push(c.tsn);
+            parts.push(self.missing(cx, by.id, c, c.deadline));
+        }
+        // One leaves behind the other.
+        let comes = |k: u64| 1.0 - ages.missing(by, Duration::ZERO, due.since(cx.now).saturating_sub(packet * k));
+        let solved = saves(&parts, code, parts.len().min(most));
+        let sums = self.worth(&arriving(&solved, comes), most, self.price);
+        self.follow(most - sums);
+        if sums > 0 {
+            self.had.extend(covers.iter().map(|t| t.0));
+            self.beside = Some((by.id, Block { covers, sums, left: sums, due }));
+        }
+    }
+    /// How many of at most `most` sums save the most at this price.
+    fn worth(&self, wish: &[f64], most: usize, price: f64) -> usize {
+        let worth = |r: &usize| wish.get(*r).copied().unwrap_or(0.0) - price * *r as f64;
+        let up_to = most.min(wish.len().saturating_sub(1));
+        (0..=up_to).max_by(|a, b| worth(a).total_cmp(&worth(b)).then(b.cmp(a))).unwrap_or(0)
+    }
+    /// What is left to pay for says whether the price was right.
+    fn follow(&mut self, left: usize) {
+        let follows = if left < SPARE { self.price * FOLLOWS } else { self.price / FOLLOWS };
+        self.price = follows.clamp(PRICE.1, PRICE.2);
+    }
+    /// Is this chunk, which is in flight, in a block already?
+    pub fn is_covered(&mut self, tsn: Tsn) -> bool {
+        let covered = self.had.contains(&tsn.0);
+        if covered {
+            self.has.insert(tsn.0);
+        }
+        covered
+    }
+    /// Notes a chunk in flight that is in none.
+    pub fn note(&mut self, path: PathId, c: &ChunkView, sent: Instant, deadline: Instant) {
+        self.candidates.push(Candidate { tsn: c.tsn, path, sent, deadline });
     }
     /// With what probability a chunk will not have come at `due`, and a sum that leaves `by` this path will have.
     fn missing(&self, cx: &AssocView<'_>, by: PathId, c: &Candidate, due: Instant) -> f64 {
@@ -219,6 +257,7 @@ impl Late {
         most: usize,
     ) {
         core::mem::swap(&mut self.had, &mut self.has);
+        (self.block, self.wakes) = (None, None);
         let worth_it = |c: &&Candidate| self.missing(cx, by, c, c.deadline) > SURE;
         let Some(first) = self.candidates.iter().filter(worth_it).map(|c| c.deadline).min() else { return };
         let moment = first - (takes + spare);
@@ -236,15 +275,13 @@ impl Late {
                 parts.push(missing);
             }
         }
-        let wish = saves(&parts, code, parts.len().min(most.max(1) * 2));
+        let wish = saves(&parts, code, parts.len().min(most));
         let waits = cx.unsent >= BACKLOG * cx.paths.iter().map(|p| p.mtu).max().unwrap_or(0);
         let price = if waits { PRICE.2 } else { self.price };
-        let worth = |r: &usize| wish.get(*r).copied().unwrap_or(0.0) - price * *r as f64;
-        let best = |up_to: usize| (0..=up_to).max_by(|a, b| worth(a).total_cmp(&worth(b)).then(b.cmp(a))).unwrap_or(0);
-        let last = wish.len().saturating_sub(1);
-        let (wanted, sums) = (best(last), best(most.min(last)));
-        let follows = if wanted > sums { self.price * FOLLOWS } else { self.price / FOLLOWS };
-        self.price = follows.clamp(PRICE.1, PRICE.2);
+        let sums = self.worth(&wish, most, price);
+        if !covers.is_empty() {
+            self.follow(most - sums);
+        }
         self.had.extend(covers.iter().map(|t| t.0));
         // There may be another block right behind.
         self.wakes = Some(cx.now + Duration::from_millis(1));
@@ -255,51 +292,6 @@ impl Late {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Scene, ms};
-    use anabranch_base::Ppm;
-
-    /// Acknowledged after 100 to 300 ms, evenly.
-    fn unsteady() -> Ages {
-        let mut ages = Ages::default();
-        (0..200).for_each(|i| ages.add(ms(100 + i)));
-        ages
-    }
-
-    #[test]
-    fn the_part_that_is_late_is_counted() {
-        let ages = unsteady();
-        for (age, part) in [(0, 1.0), (100, 1.0), (150, 0.75), (250, 0.25), (300, 0.0), (9_000, 0.0)] {
-            let longer = ages.longer_than(ms(age)).unwrap();
-            assert!((longer - part).abs() < 0.01, "{age} ms: {longer}");
-        }
-        let mut ages = Ages::default();
-        (1..FEW).for_each(|_| ages.add(ms(10)));
-        assert_eq!(ages.longer_than(ms(5)), None);
-        // What is new counts for more than what is old.
-        (0..2 * MOST_AGES).for_each(|_| ages.add(ms(100_000)));
-        assert!(ages.longer_than(ms(50)).unwrap() > 0.98);
-    }
-
-    #[test]
-    fn what_has_not_come_is_late_more_likely() {
-        let (ages, mut s) = (unsteady(), Scene::new(1, 0));
-        let missing = |s: &Scene, age, slack| ages.missing(&s.paths[0], ms(age), ms(slack));
-        assert!((missing(&s, 0, 250) - 0.25).abs() < 0.01);
-        assert!((missing(&s, 200, 250) - 0.5).abs() < 0.02, "half of what takes 200 ms takes 250");
-        // Of a round trip of 60 ms, 10 are the way back: what is acknowledged after 260 had come after 250.
-        (s.paths[0].min_rtt, s.paths[0].one_way) = (ms(60), ms(50));
-        assert!((missing(&s, 200, 240) - 0.5).abs() < 0.02);
-        s.paths[0].loss = Ppm(100_000);
-        let expected = (0.1 + 0.9 * 0.25) / (0.1 + 0.9 * 0.5);
-        assert!((missing(&s, 200, 240) - expected).abs() < 0.02, "lost or late");
-        assert!(missing(&s, 400, 500) > 0.99, "nothing takes so long");
-        assert!((ages.lost(&s.paths[0], ms(200)) - 0.1 / (0.1 + 0.9 * 0.5)).abs() < 0.02, "lost, not late");
-        assert!(ages.lost(&s.paths[0], ms(400)) > 0.99);
-        s.paths[0].loss = Ppm(0);
-        assert!(ages.lost(&s.paths[0], ms(400)) < 1e-9, "nothing is lost there");
-        s.paths[0].loss = Ppm(100_000);
-        assert!((Ages::default().missing(&s.paths[0], ms(10), ms(90)) - 0.1).abs() < 1e-9, "nothing known but losses");
-    }
 
     #[test]
     fn sums_save_what_they_can_solve() {
@@ -315,5 +307,9 @@ mod tests {
         near(saves(&[1.0, 0.0, 1.0, 0.0], Code::Rlc, 2), &[0.0, 0.0, 2.0]);
         near(saves(&[1.0, 0.0, 1.0, 0.0], Code::Xor, 2), &[0.0, 0.0, 0.0]);
         near(saves(&[], Code::Rlc, 1), &[0.0, 0.0]);
+        near(arriving(&[0.0, 0.5, 1.0], |_| 1.0), &[0.0, 0.5, 1.0]);
+        // Of two sums that come each other time, both come in one case of four, and one in two.
+        near(arriving(&[0.0, 0.5, 1.0], |_| 0.5), &[0.0, 0.25, 0.5]);
+        near(arriving(&[0.0, 0.5, 1.0], |k| if k == 1 { 1.0 } else { 0.0 }), &[0.0, 0.5, 0.5]);
     }
 }

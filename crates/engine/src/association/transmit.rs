@@ -170,9 +170,10 @@ impl Association {
             return true;
         }
         let early = self.policies.ask(Asks::EXTRA_FIRST);
-        if early && self.transmit_extra(now, out)
+        let last = !early || self.policies.ask(Asks::EXTRA_LAST);
+        if early && self.transmit_extra(now, false, out)
             || self.transmit_new(now, out)
-            || !early && self.transmit_extra(now, out)
+            || last && self.transmit_extra(now, true, out)
         {
             return true;
         }

@@ -11,6 +11,8 @@
 //! With `late` it also makes up for what comes too late: `policy/src/late.rs` says how many sums leave, and when. They
 //! leave before new data then, by the path on which they arrive first, and their number follows from the share of the
 //! chunks in flight that will be late or lost, by the ages at which earlier ones were acknowledged.
+//! Those of what a path carries whose packets overtake each other leave by that path as well, as soon as all of them has left,
+//! where no new data want its room.
 //! With `copies` what is overdue is copied as by `deadline_copy`, before anything else leaves, and sums leave only where no
 //! new data wait at all.
 //! What is cut while parity is agreed on leaves room for what a sum says of itself; a chunk that is larger is not covered.
@@ -30,6 +32,7 @@ use anabranch_code::{Code, Combiner};
 use std::collections::VecDeque;
 use summed::{Summed, part};
 
+mod lateness;
 mod summed;
 
 pub(super) const POLICY: Policy<dyn Redundancy> = Policy {
@@ -91,6 +94,8 @@ struct Erasure {
     /// What plain sums cover; nothing of others.
     summed: Summed,
     late: Option<Late>,
+    /// The sum that was decided on leaves beside new data.
+    beside: bool,
     guard: Duration,
     copies: Option<DeadlineCopy>,
     /// What was worth asking for in this opportunity: copies, sums.
@@ -125,6 +130,7 @@ impl Erasure {
             recent: VecDeque::with_capacity(REMEMBERED),
             summed: Summed::default(),
             late: p.flag("late").then(Late::new),
+            beside: false,
             guard: p.millis("guard"),
             copies: p.flag("copies").then(DeadlineCopy::usual),
             worth: (false, false),
@@ -244,42 +250,15 @@ impl Erasure {
         Some(best.id)
     }
 
-    /// The path of the next sum where what will be late counts, if it is a block's turn.
-    fn decide_late(&mut self, cx: &AssocView<'_>, outstanding: &mut dyn Iterator<Item = ChunkView>) -> Option<PathId> {
-        // How a round trip divides is a guess, and a sum that is late is of no use: it may take the whole of one.
-        let arrives = |p: &PathView| Forecast::of(cx.now, p).arrival(p.mtu).max(p.mean_rtt);
-        let best = cx.open().min_by_key(|p| arrives(p))?;
-        let (takes, mtu) = (arrives(best), best.mtu.max(1));
-        let mut late = self.late.take()?;
-        if !late.wants_more(cx.now, takes) {
-            late.begin();
-            for c in outstanding {
-                let from = c.live_on.iter().next().and_then(|p| cx.path(p));
-                let (Some(from), Some(sent), Some(deadline)) = (from, c.last_sent, self.deadline(&c)) else { continue };
-                // What may be a while longer on its way is missed only when that is over.
-                let noticed = from.mean_rtt + (from.mean_rtt / 8).max(from.jitter * JITTERS);
-                let repeated = !c.retransmissions_used_up() && sent + noticed + takes <= deadline;
-                let old = cx.now.since(sent) > self.window.max(deadline - c.queued_at);
-                if c.live_copies == 1 && !old && !repeated && cx.now + takes <= deadline {
-                    late.note(from.id, &c, sent, deadline);
-                }
-            }
-            let most = self.credit / (mtu * 1_000_000);
-            late.choose(cx, best.id, takes, self.guard + best.jitter * 2, self.code, most as usize);
-        }
-        let wanted = late.wants_more(cx.now, takes);
-        self.late = Some(late);
-        if !wanted {
-            self.count(ENOUGH);
-        }
-        wanted.then_some(best.id)
-    }
-
     /// Might a sum leave now?
     fn are_sums_worth_it(&mut self, cx: &AssocView<'_>) -> bool {
         let most = cx.paths.iter().map(|p| p.mtu).max().unwrap_or(0) * 1_000_000;
         if let Some(late) = &self.late {
-            if late.wakes.is_some_and(|t| t > cx.now) && late.block.is_none() {
+            let (chosen, wakes) = match cx.declined {
+                true => (late.beside.is_some(), late.looks),
+                false => (late.block.is_some(), late.wakes),
+            };
+            if !chosen && (wakes.is_some_and(|t| t > cx.now) || cx.declined && !late.fresh) {
                 return false;
             }
             if self.credit < most {
@@ -305,8 +284,12 @@ impl Erasure {
         outstanding: &mut dyn Iterator<Item = ChunkView>,
     ) -> Option<Extra> {
         if self.decided.is_none() {
-            let decided =
-                if self.late.is_some() { self.decide_late(cx, outstanding) } else { self.decide(cx, outstanding) };
+            self.beside = false;
+            let decided = match self.late.is_some() {
+                true if cx.declined => self.decide_beside(cx, outstanding),
+                true => self.decide_late(cx, outstanding),
+                false => self.decide(cx, outstanding),
+            };
             self.decided = Some(decided);
         }
         (self.decided == Some(Some(path.id))).then_some(Extra::Parity)
@@ -317,7 +300,7 @@ impl Redundancy for Erasure {
     fn asks(&self) -> Asks {
         let mut asks = Asks::EXTRA.and(Asks::PARITY);
         if self.late.is_some() {
-            asks = asks.and(Asks::EXTRA_FIRST).and(Asks::ANSWERS);
+            asks = asks.and(Asks::EXTRA_FIRST).and(Asks::EXTRA_LAST).and(Asks::ANSWERS);
         }
         if self.copies.is_some() { asks.and(Asks::EXTRA_FIRST).and(Asks::COPIES) } else { asks }
     }
@@ -351,7 +334,10 @@ impl Redundancy for Erasure {
     fn write(&mut self, number: u64, room: usize, sources: &dyn Sources) -> Option<Vec<u8>> {
         self.decided = None;
         if let Some(late) = &mut self.late {
-            late.take(self.code, &mut self.plan);
+            match self.beside {
+                true => late.take_beside(self.code, &mut self.plan),
+                false => late.take(self.code, &mut self.plan),
+            }
             while self.plan.len() > MOST
                 || self.plan.first().zip(self.plan.last()).is_some_and(|(f, l)| u64::from(l.distance(*f)) >= MOST_SPAN)
             {
@@ -385,7 +371,7 @@ impl Redundancy for Erasure {
     }
     fn wakeup(&self) -> Option<Instant> {
         let copies = self.copies.as_ref().and_then(Redundancy::wakeup);
-        earlier(copies, self.late.as_ref().and_then(|l| l.wakes))
+        earlier(copies, self.late.as_ref().and_then(|l| earlier(l.wakes, l.looks)))
     }
     fn answered(&mut self, path: PathId, age: Duration) {
         if let Some(late) = &mut self.late {
@@ -401,6 +387,9 @@ impl Redundancy for Erasure {
             let most = if self.late.is_some() { 8 } else { 4 } * 1_500 * 1_000_000;
             self.credit = (self.credit + s.chunk.len * u64::from(self.rate.0)).min(most);
             self.counters[DATA].1 += s.chunk.len;
+            if let Some(late) = &mut self.late {
+                late.fresh = true;
+            }
         }
     }
 }

@@ -26,6 +26,8 @@ pub struct AssocView<'a> {
     pub outstanding: u64,
     /// Bytes not yet transmitted, look-ahead included.
     pub unsent: u64,
+    /// New data were offered to the eligible paths at this moment, and none takes any.
+    pub declined: bool,
     /// Initial window of a path, bytes.
     pub initial_cwnd: u64,
     /// Current distribution period.
@@ -54,6 +56,7 @@ impl<'a> AssocView<'a> {
             peer_rwnd: 1 << 20,
             outstanding: paths.iter().map(|p| p.in_flight).sum(),
             unsent: 0,
+            declined: false,
             initial_cwnd: 4_404,
             period: Period::default(),
             aggregate_window: None,

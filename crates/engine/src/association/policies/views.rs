@@ -67,6 +67,7 @@ impl Views {
             peer_rwnd: facts.peer_rwnd,
             outstanding: facts.outstanding,
             unsent: facts.unsent,
+            declined: facts.declined,
             initial_cwnd: facts.initial_cwnd,
             period: self.kept.board.period,
             aggregate_window: facts.aggregate_window,

@@ -284,3 +284,42 @@ fn what_will_be_late_has_no_more_than_was_earned() {
     s.chunks.iter_mut().for_each(|c| c.tsn = anabranch_base::Tsn(c.tsn.0 + 10));
     assert_eq!(ask(&mut *p, &s, 1), Some(Extra::Parity));
 }
+
+/// Where packets overtake each other and new data want no more of the path, its own sums leave at once, behind the last that
+/// they cover.
+#[test]
+fn what_left_by_a_path_that_reorders_has_its_sums_there_as_soon_as_all_has_left() {
+    for (life, reorders, declined, least) in [
+        (220, true, true, 0),
+        (245, true, true, 3),
+        (280, true, true, 1),
+        (500, true, true, 0),
+        (240, false, true, 0),
+        (240, true, false, 0),
+    ] {
+        let case = format!("due after {life} ms, reorders {reorders}, declined {declined}");
+        let mut p = policy("rate=1,late=1");
+        let mut s = unsteady(&mut *p);
+        let now = s.now;
+        (s.paths[0].overtaken_at, s.declined) = (reorders.then_some(now), declined);
+        let path = &mut s.paths[0];
+        (path.min_rtt, path.one_way, path.capacity) = (ms(120), ms(120), Rate::from_bytes_per_sec(1_000_000));
+        for (i, c) in (0..).zip(&mut s.chunks) {
+            (c.last_sent, c.queued_at, c.deadline) =
+                (Some(now - ms(10) + ms(i)), now - ms(10), Some(now + ms(life - 10)));
+        }
+        pay(&mut *p, &s);
+        assert_eq!(ask(&mut *p, &s, 0), None, "{case}: more may follow the last");
+        s.now += ms(3);
+        let mut sums = 0;
+        while ask(&mut *p, &s, 0) == Some(Extra::Parity) {
+            let board = Asked::default();
+            p.write(100, 1_400, &board).unwrap();
+            assert_eq!(board.0.take(), (40..50).collect::<Vec<_>>(), "{case}");
+            sums += 1;
+        }
+        assert!(sums >= least && (sums > 0) == (least > 0) && sums <= 8, "{case}: {sums}");
+        // The other path has none of them.
+        assert_eq!(ask(&mut *p, &s, 1), None, "{case}");
+    }
+}

@@ -38,17 +38,17 @@ impl Association {
     }
 
     /// Redundancy into window that the scheduler left free.
-    pub(in crate::association) fn transmit_extra(&mut self, now: Instant, out: &mut Transmit) -> bool {
+    pub(in crate::association) fn transmit_extra(&mut self, now: Instant, declined: bool, out: &mut Transmit) -> bool {
         self.sender.redundancy_wakeup = None;
         self.policies.ask(Asks::EXTRA)
             && (!self.policies.ask(Asks::PARITY) || self.policies.ask(Asks::COPIES) || self.may_send_parity())
             && self.sender.board.outstanding_bytes() > 0
-            && self.transmit_wanted_extra(now, out)
+            && self.transmit_wanted_extra(now, declined, out)
     }
 
     #[inline(never)]
-    fn transmit_wanted_extra(&mut self, now: Instant, out: &mut Transmit) -> bool {
-        let facts = Facts::of(now, &self.paths, &self.sender, &self.policies);
+    fn transmit_wanted_extra(&mut self, now: Instant, declined: bool, out: &mut Transmit) -> bool {
+        let facts = Facts { declined, ..Facts::of(now, &self.paths, &self.sender, &self.policies) };
         let cx = self.views.see(&mut self.paths, &self.policies, &facts);
         if !self.policies.redundancy.worth_asking(&cx) {
             self.sender.redundancy_wakeup = self.redundancy_asks_for(now);
