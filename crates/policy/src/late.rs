@@ -28,10 +28,10 @@ const HARDLY: f64 = 1.2;
 /// A chunk that will come, but for one case in so many, needs no parity.
 const SURE: f64 = 1e-3;
 /// Price of a sum in chunks saved: at first, at least, at most; and by how much it follows.
-const PRICE: (f64, f64, f64) = (0.3, 0.05, 0.9);
+const PRICE: (f64, f64, f64) = (0.3, 0.1, 0.9);
 const FOLLOWS: f64 = 1.05;
-/// So many sums are left to pay for when the price is right.
-const SPARE: usize = 4;
+/// So many sums are left to pay for, at the least, where the price is not too low.
+const SPARE: usize = 1;
 /// Nothing joins a block when nothing has for the time of so many packets.
 const PACKETS: u64 = 2;
 /// So many packets of new data that have not left wait for a window.
