@@ -5,8 +5,8 @@
 //! together, and those that will most likely have come by then, are one block. Its sums leave at the last moment at
 //! which they are in time, when most of what comes has come. A sum that leaves by the path of a chunk comes after it where
 //! that path keeps the order: there what is lost counts, and what is late does not, since the sum would be later. How many:
-//! those that save the most chunks, each sum less a price. The price follows what is left to pay for sums, up where that is
-//! little; where new data wait, a sum costs nearly what a packet of theirs is worth.
+//! those that save the most chunks, each sum less a price. The price follows what was earned, up where more was wanted than
+//! there was, down where some is left over; where new data wait, a sum costs nearly what a packet of theirs is worth.
 //! A path that has room when new data have been offered all of it is another place: where packets overtake each other, a
 //! sum that leaves behind what is late there comes before it as likely as not. So what left together there has its sums at
 //! once, by the path itself, as many as are worth it with the probability that each comes in time.
@@ -28,10 +28,12 @@ const HARDLY: f64 = 1.2;
 /// A chunk that will come, but for one case in so many, needs no parity.
 const SURE: f64 = 1e-3;
 /// Price of a sum in chunks saved: at first, at least, at most; and by how much it follows.
-const PRICE: (f64, f64, f64) = (0.3, 0.1, 0.9);
+const PRICE: (f64, f64, f64) = (0.3, 0.05, 0.9);
 const FOLLOWS: f64 = 1.05;
-/// So many sums are left to pay for, at the least, where the price is not too low.
-const SPARE: usize = 1;
+/// Least price of one that the next block waits behind.
+const DELAYS: f64 = 0.1;
+/// What was less long ago goes on.
+const LATELY: Duration = Duration::from_secs(1);
 /// Nothing joins a block when nothing has for the time of so many packets.
 const PACKETS: u64 = 2;
 /// So many packets of new data that have not left wait for a window.
@@ -79,6 +81,19 @@ fn arriving(saves: &[f64], comes: impl Fn(u64) -> f64) -> Vec<f64> {
     out
 }
 
+/// Of at most `most` sums as many as save the most at this price.
+fn best(saves: &[f64], most: usize, price: f64) -> usize {
+    let worth = |r: &usize| saves.get(*r).copied().unwrap_or(0.0) - price * *r as f64;
+    let up_to = most.min(saves.len().saturating_sub(1));
+    (0..=up_to).max_by(|a, b| worth(a).total_cmp(&worth(b)).then(b.cmp(a))).unwrap_or(0)
+}
+
+/// The price follows what is wanted and what there is.
+fn follow(price: &mut f64, up: bool) {
+    let follows = if up { *price * FOLLOWS } else { *price / FOLLOWS };
+    *price = follows.clamp(PRICE.1, PRICE.2);
+}
+
 /// The sums of one block that have not left.
 #[derive(Debug)]
 pub(crate) struct Block {
@@ -122,13 +137,15 @@ pub(crate) struct Late {
     /// When the newest chunk had left of the block that was judged last; has anything left since one was?
     judged: Instant,
     pub fresh: bool,
+    /// When new data last waited.
+    waited: Instant,
     /// When the next block's moment comes.
     pub wakes: Option<Instant>,
     price: f64,
+    price_beside: f64,
     candidates: Vec<Candidate>,
-    /// What is in flight and was in a block, as bare TSNs: before and now.
+    /// What was noted last and was in a block, as bare TSNs.
     had: BTreeSet<u32>,
-    has: BTreeSet<u32>,
 }
 
 impl Late {
@@ -140,11 +157,12 @@ impl Late {
             looks: None,
             judged: Instant::ZERO,
             fresh: false,
+            waited: Instant::ZERO,
             wakes: None,
             price: PRICE.0,
+            price_beside: PRICE.0,
             candidates: vec![],
             had: BTreeSet::new(),
-            has: BTreeSet::new(),
         }
     }
     /// A chunk that left once was acknowledged.
@@ -177,16 +195,23 @@ impl Late {
             b.take(code, plan);
         }
     }
+    fn has_backlog(cx: &AssocView<'_>) -> bool {
+        cx.unsent >= BACKLOG * cx.paths.iter().map(|p| p.mtu).max().unwrap_or(0)
+    }
+    /// New data were offered to all paths: notes whether some wait.
+    pub fn look(&mut self, cx: &AssocView<'_>) {
+        if Self::has_backlog(cx) {
+            self.waited = cx.now;
+        }
+    }
     /// Looks at what is in flight anew.
     pub fn begin(&mut self) {
         self.candidates.clear();
-        self.has.clear();
     }
     /// Of what was noted what left last by this path and is due together, when nothing more joins it: as many sums as are
     /// worth it, by the path itself, which has room that nothing new wants. Packets overtake each other there: a sum comes
     /// before what it makes up for, as likely as not.
     pub fn choose_beside(&mut self, cx: &AssocView<'_>, by: &PathView, code: Code, most: usize) {
-        core::mem::swap(&mut self.had, &mut self.has);
         (self.beside, self.looks) = (None, None);
         let here = || self.candidates.iter().filter(|c| c.path == by.id);
         let Some(last) = here().map(|c| c.deadline).max() else { return };
@@ -209,33 +234,14 @@ impl Late {
         // One leaves behind the other.
         let comes = |k: u64| 1.0 - ages.missing(by, Duration::ZERO, due.since(cx.now).saturating_sub(packet * k));
         let solved = saves(&parts, code, parts.len().min(most));
-        let sums = self.worth(&arriving(&solved, comes), most, self.price);
-        self.follow(most - sums);
+        let sums = best(&arriving(&solved, comes), most, self.price_beside.max(DELAYS));
+        follow(&mut self.price_beside, sums == most);
         if sums > 0 {
             self.had.extend(covers.iter().map(|t| t.0));
             self.beside = Some((by.id, Block { covers, sums, left: sums, due }));
         }
     }
-    /// How many of at most `most` sums save the most at this price.
-    fn worth(&self, wish: &[f64], most: usize, price: f64) -> usize {
-        let worth = |r: &usize| wish.get(*r).copied().unwrap_or(0.0) - price * *r as f64;
-        let up_to = most.min(wish.len().saturating_sub(1));
-        (0..=up_to).max_by(|a, b| worth(a).total_cmp(&worth(b)).then(b.cmp(a))).unwrap_or(0)
-    }
-    /// What is left to pay for says whether the price was right.
-    fn follow(&mut self, left: usize) {
-        let follows = if left < SPARE { self.price * FOLLOWS } else { self.price / FOLLOWS };
-        self.price = follows.clamp(PRICE.1, PRICE.2);
-    }
-    /// Is this chunk, which is in flight, in a block already?
-    pub fn is_covered(&mut self, tsn: Tsn) -> bool {
-        let covered = self.had.contains(&tsn.0);
-        if covered {
-            self.has.insert(tsn.0);
-        }
-        covered
-    }
-    /// Notes a chunk in flight that is in none.
+    /// Notes a chunk in flight.
     pub fn note(&mut self, path: PathId, c: &ChunkView, sent: Instant, deadline: Instant) {
         self.candidates.push(Candidate { tsn: c.tsn, path, sent, deadline });
     }
@@ -256,8 +262,10 @@ impl Late {
         code: Code,
         most: usize,
     ) {
-        core::mem::swap(&mut self.had, &mut self.has);
         (self.block, self.wakes) = (None, None);
+        let had = core::mem::take(&mut self.had);
+        self.had.extend(self.candidates.iter().map(|c| c.tsn.0).filter(|t| had.contains(t)));
+        self.candidates.retain(|c| !had.contains(&c.tsn.0));
         let worth_it = |c: &&Candidate| self.missing(cx, by, c, c.deadline) > SURE;
         let Some(first) = self.candidates.iter().filter(worth_it).map(|c| c.deadline).min() else { return };
         let moment = first - (takes + spare);
@@ -275,13 +283,13 @@ impl Late {
                 parts.push(missing);
             }
         }
-        let wish = saves(&parts, code, parts.len().min(most));
-        let waits = cx.unsent >= BACKLOG * cx.paths.iter().map(|p| p.mtu).max().unwrap_or(0);
+        let wish = saves(&parts, code, parts.len().min(most.max(1) * 2));
+        // What the quick path carries in place of new data adds to what the other one makes late.
+        let lately = |t: Instant| cx.now.since(t) < LATELY;
+        let waits = Self::has_backlog(cx) || lately(self.judged) && lately(self.waited);
         let price = if waits { PRICE.2 } else { self.price };
-        let sums = self.worth(&wish, most, price);
-        if !covers.is_empty() {
-            self.follow(most - sums);
-        }
+        let (wanted, sums) = (best(&wish, wish.len(), price), best(&wish, most, price));
+        follow(&mut self.price, wanted > sums);
         self.had.extend(covers.iter().map(|t| t.0));
         // There may be another block right behind.
         self.wakes = Some(cx.now + Duration::from_millis(1));

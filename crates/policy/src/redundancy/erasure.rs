@@ -253,7 +253,10 @@ impl Erasure {
     /// Might a sum leave now?
     fn are_sums_worth_it(&mut self, cx: &AssocView<'_>) -> bool {
         let most = cx.paths.iter().map(|p| p.mtu).max().unwrap_or(0) * 1_000_000;
-        if let Some(late) = &self.late {
+        if let Some(late) = &mut self.late {
+            if cx.declined {
+                late.look(cx);
+            }
             let (chosen, wakes) = match cx.declined {
                 true => (late.beside.is_some(), late.looks),
                 false => (late.block.is_some(), late.wakes),

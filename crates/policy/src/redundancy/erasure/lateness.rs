@@ -38,8 +38,10 @@ impl Erasure {
         cx: &AssocView<'_>,
         outstanding: &mut dyn Iterator<Item = ChunkView>,
     ) -> Option<PathId> {
-        let path = cx.open().find(|p| p.reorders(cx.now))?;
-        let takes = Forecast::and_luck(cx.now, path).0.arrival(path.mtu);
+        let mut unsteady = cx.open().filter(|p| p.reorders(cx.now)).map(|p| (p, Forecast::and_luck(cx.now, p).0));
+        // Where something waits already, a sum makes late what comes next.
+        let (path, forecast) = unsteady.find(|(_, f)| f.queued == 0)?;
+        let takes = forecast.arrival(path.mtu);
         let mut late = self.late.take()?;
         if !late.wants_beside(cx.now, path.id, takes) {
             late.begin();
@@ -61,9 +63,6 @@ impl Erasure {
         outstanding: &mut dyn Iterator<Item = ChunkView>,
     ) {
         for c in outstanding {
-            if late.is_covered(c.tsn) {
-                continue;
-            }
             let from = c.live_on.iter().next().and_then(|p| cx.path(p));
             let (Some(from), Some(sent), Some(deadline)) = (from, c.last_sent, self.deadline(&c)) else { continue };
             // What may be a while longer on its way is missed only when that is over.
