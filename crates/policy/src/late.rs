@@ -13,7 +13,7 @@
 
 use crate::view::{AssocView, ChunkView, PathView};
 use ages::Ages;
-use anabranch_base::{Duration, Instant, PathId, Tsn};
+use anabranch_base::{Duration, Instant, PathId, Tsn, earlier};
 use anabranch_code::Code;
 use std::collections::BTreeSet;
 
@@ -130,17 +130,17 @@ struct Candidate {
 pub(crate) struct Late {
     /// By path.
     ages: Vec<Ages>,
-    pub block: Option<Block>,
+    block: Option<Block>,
     /// The block whose sums leave by the path of its chunks, and when to look for one again.
-    pub beside: Option<(PathId, Block)>,
-    pub looks: Option<Instant>,
+    beside: Option<(PathId, Block)>,
+    looks: Option<Instant>,
     /// When the newest chunk had left of the block that was judged last; has anything left since one was?
     judged: Instant,
-    pub fresh: bool,
+    fresh: bool,
     /// When new data last waited.
     waited: Instant,
     /// When the next block's moment comes.
-    pub wakes: Option<Instant>,
+    wakes: Option<Instant>,
     price: f64,
     price_beside: f64,
     candidates: Vec<Candidate>,
@@ -198,11 +198,23 @@ impl Late {
     fn has_backlog(cx: &AssocView<'_>) -> bool {
         cx.unsent >= BACKLOG * cx.paths.iter().map(|p| p.mtu).max().unwrap_or(0)
     }
-    /// New data were offered to all paths: notes whether some wait.
-    pub fn look(&mut self, cx: &AssocView<'_>) {
+    /// Might a sum leave now? Where new data were offered to all paths, it notes whether some wait.
+    pub fn is_turn(&mut self, cx: &AssocView<'_>) -> bool {
+        if !cx.declined {
+            return self.block.is_some() || self.wakes.is_none_or(|t| t <= cx.now);
+        }
         if Self::has_backlog(cx) {
             self.waited = cx.now;
         }
+        self.beside.is_some() || self.fresh && self.looks.is_none_or(|t| t <= cx.now)
+    }
+    /// When it might be the next time.
+    pub fn wakeup(&self) -> Option<Instant> {
+        earlier(self.wakes, self.looks)
+    }
+    /// A chunk left for the first time.
+    pub fn sent(&mut self) {
+        self.fresh = true;
     }
     /// Looks at what is in flight anew.
     pub fn begin(&mut self) {

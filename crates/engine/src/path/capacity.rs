@@ -3,7 +3,8 @@
 //! Two kinds of evidence. Samples of the delivery rate (see [`super::rate`]) bound it from below: the largest of the
 //! last spans is the estimate while the path holds no queue. Where a queue stands (round trips exceed the smallest
 //! by more than their usual variation), what comes out of it is the rate of the bottleneck, whatever was believed: the
-//! estimate is at most that while the queue lasts, and is replaced by it when that goes on. A path that became longer
+//! estimate is at most that while the queue lasts, and is replaced by it when that goes on; largest samples that are a
+//! little above it are lowered to it when the queue is gone. A path that became longer
 //! looks alike, and must not: what came as fast as it was sent, apart from a single jump, waited in no queue, unless the
 //! sender paused meanwhile and the path did not.
 //! Silence says nothing of the rate: without acknowledgements the estimate stays what it was.

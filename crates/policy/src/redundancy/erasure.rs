@@ -11,8 +11,8 @@
 //! With `late` it also makes up for what comes too late: `policy/src/late.rs` says how many sums leave, and when. They
 //! leave before new data then, by the path on which they arrive first, and their number follows from the share of the
 //! chunks in flight that will be late or lost, by the ages at which earlier ones were acknowledged.
-//! Those of what a path carries whose packets overtake each other leave by that path as well, as soon as all of them has left,
-//! where no new data want its room.
+//! A path whose packets overtake each other also carries sums of its own chunks, right behind the last of them, while nothing
+//! waits there and no new data want its room.
 //! With `copies` what is overdue is copied as by `deadline_copy`, before anything else leaves, and sums leave only where no
 //! new data wait at all.
 //! What is cut while parity is agreed on leaves room for what a sum says of itself; a chunk that is larger is not covered.
@@ -254,14 +254,7 @@ impl Erasure {
     fn are_sums_worth_it(&mut self, cx: &AssocView<'_>) -> bool {
         let most = cx.paths.iter().map(|p| p.mtu).max().unwrap_or(0) * 1_000_000;
         if let Some(late) = &mut self.late {
-            if cx.declined {
-                late.look(cx);
-            }
-            let (chosen, wakes) = match cx.declined {
-                true => (late.beside.is_some(), late.looks),
-                false => (late.block.is_some(), late.wakes),
-            };
-            if !chosen && (wakes.is_some_and(|t| t > cx.now) || cx.declined && !late.fresh) {
+            if !late.is_turn(cx) {
                 return false;
             }
             if self.credit < most {
@@ -374,7 +367,7 @@ impl Redundancy for Erasure {
     }
     fn wakeup(&self) -> Option<Instant> {
         let copies = self.copies.as_ref().and_then(Redundancy::wakeup);
-        earlier(copies, self.late.as_ref().and_then(|l| earlier(l.wakes, l.looks)))
+        earlier(copies, self.late.as_ref().and_then(Late::wakeup))
     }
     fn answered(&mut self, path: PathId, age: Duration) {
         if let Some(late) = &mut self.late {
@@ -391,7 +384,7 @@ impl Redundancy for Erasure {
             self.credit = (self.credit + s.chunk.len * u64::from(self.rate.0)).min(most);
             self.counters[DATA].1 += s.chunk.len;
             if let Some(late) = &mut self.late {
-                late.fresh = true;
+                late.sent();
             }
         }
     }
