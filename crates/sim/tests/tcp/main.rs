@@ -1,6 +1,7 @@
 //! TCP as a whole: what it delivers over a bad network, how fast, and what it costs.
 
 mod allocations;
+mod alone;
 mod cubic;
 mod delivery;
 mod rack;

@@ -70,7 +70,8 @@ pub struct TcpConfig {
     pub restart_window: Option<u32>,
     /// Sends a new segment on each of the first two duplicate acknowledgements (RFC 3042).
     pub limited_transmit: bool,
-    /// Halves what is in flight (RFC 5681 eq. 4), or else the window that allowed it, as ns-2 does.
+    /// Halves what is in flight (RFC 5681 eq. 4), and no more than the window without what duplicates add to it, or else the
+    /// window that allowed it, as ns-2 does.
     pub halve_flight: bool,
     /// The most segments a NewReno sender sends on one acknowledgement in recovery; `None` as many as fit.
     pub recovery_burst: Option<u32>,

@@ -1,7 +1,7 @@
 //! How the congestion window grows and falls: Reno (RFC 5681) here, CUBIC in `cubic.rs`.
 
 use super::hystart::{LARGEST_STEP, Step};
-use super::sender::Sender;
+use super::sender::{Phase, Sender};
 use anabranch_base::{Duration, Instant};
 
 /// What a congestion control that couples subflows has in place of Reno's constants.
@@ -70,7 +70,11 @@ impl Sender {
         }
         let left = self.terms.map_or(0.5, |t| t.left);
         let half = if self.config.halve_flight {
-            (self.max - self.una).saturating_sub(self.limited) as f64 * left
+            // In recovery most of what no acknowledgement covers has long arrived, and each of its duplicates let something
+            // new leave: what is in the network is no more than the window without them.
+            let flight = (self.max - self.una).saturating_sub(self.limited) as f64;
+            let window = if self.phase == Phase::Recovering { self.cwnd.max(self.ssthresh) } else { self.cwnd };
+            flight.min(window) * left
         } else {
             (self.cwnd + f64::from(self.inflation)).min(f64::from(self.config.window)) * left
         };
