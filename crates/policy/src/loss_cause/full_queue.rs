@@ -5,8 +5,8 @@
 //! holds. Neighbours are the two newest round trips known of packets before the loss and the two oldest of packets after
 //! it; their median is near the longest when it falls short of it by no more than `slack` packets' times or by `share` of
 //! all that round trips vary, whichever is more.
-//! The longest and the shortest are those of `window`. The longest is of the smallest of three round trips in a row, as
-//! acknowledgements that wait for a second packet, maybe of another path, lengthen some. A packet's time is how far apart
+//! The longest and the shortest are those of `window`. The longest is of the smallest of three round trips in a row, and of
+//! those alone whose acknowledgement cannot have waited for a second packet, where a peer has such. A packet's time is how far apart
 //! acknowledgements are for each packet that they pass, at the `pace` of the quickest of the newest 128: what left back to
 //! back is parted by the bottleneck.
 //! Where a queue holds a packet or two every round trip is near the longest: all losses are congestion there, until some
@@ -14,7 +14,7 @@
 //! Wrong for queues that drop before they are full (RED, CoDel), and of radio losses in a queue that stands nearly full.
 //! Parameters: `window`, `slack`, `share`, `pace`.
 
-use super::{Cause, LossCause, LossEvent, LostPackets, Sample};
+use super::{Cause, Left, LossCause, LossEvent, LostPackets, Sample};
 use crate::asks::{Asks, Counter};
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
 use crate::view::AssocView;
@@ -56,6 +56,8 @@ pub(super) const POLICY: Policy<dyn LossCause> = Policy {
 const KEPT: usize = 512;
 /// Gaps that are kept.
 const GAPS: usize = 128;
+/// A peer that waits with its acknowledgements has some in so many that did not.
+const PROMPT: u32 = 512;
 
 struct FullQueue {
     window: Duration,
@@ -83,24 +85,58 @@ impl FullQueue {
         let (Some(beside), Some(longest), Some(shortest)) = (seen.beside(lost), seen.longest(), seen.shortest()) else {
             return true;
         };
-        let varies = longest.saturating_sub(shortest);
-        let room = self.slack.of(seen.packet_time(self.pace)).max(self.share.of(varies));
-        beside.saturating_add(room) >= longest
+        let least = self.slack.of(seen.packet_time(self.pace));
+        let is_near = |trip: u64, longest: u64| {
+            trip.saturating_add(least.max(self.share.of(longest.saturating_sub(shortest)))) >= longest
+        };
+        if is_near(beside, longest) {
+            seen.radio.clear();
+            return true;
+        }
+        if !e.new_episode {
+            return false;
+        }
+        push(&mut seen.radio, (now, beside), AT_THE_TOP);
+        let since = seen.radio.front().map_or(now, |l| l.0);
+        let long_enough = seen.radio.len() == AT_THE_TOP && now.since(since).as_nanos() >= LASTS * longest;
+        let Some(newly) = seen.longest_since(since).filter(|_| long_enough) else { return false };
+        if newly < shortest + 2 * least || !seen.radio.iter().all(|l| is_near(l.1, newly)) {
+            return false;
+        }
+        seen.forget_before(since);
+        seen.radio.clear();
+        true
     }
 }
 
+/// Losses in a row, over `LASTS` round trips at least, that radio would hardly put beside the longest ones of their time.
+const AT_THE_TOP: usize = 4;
+const LASTS: u64 = 8;
+
 /// What is known of a path; times in nanoseconds.
-#[derive(Default)]
 struct Seen {
     /// Serials and their round trips, in the order in which they were seen.
     trips: VecDeque<(u64, u64)>,
     /// Gaps between news for each packet that it passed.
     gaps: VecDeque<u64>,
-    /// Time and serial of the newest, its round trip and the one before.
-    newest: Option<(Instant, u64, [u64; 2])>,
+    /// Time and serial of the newest.
+    newest: Option<(Instant, u64)>,
+    /// The last two round trips that may be the longest.
+    before: [u64; 2],
+    /// Samples since the last of a second packet.
+    alone: u32,
     /// Candidates for the longest, each longer than all after it, and for the shortest.
     long: VecDeque<(Instant, u64)>,
     short: VecDeque<(Instant, u64)>,
+    /// The newest losses that were put down to radio, and what packets next to them had waited.
+    radio: VecDeque<(Instant, u64)>,
+}
+
+impl Default for Seen {
+    fn default() -> Self {
+        let (trips, gaps, long, short, radio) = Default::default();
+        Seen { trips, gaps, newest: None, before: [u64::MAX; 2], alone: PROMPT, long, short, radio }
+    }
 }
 
 fn push<T>(list: &mut VecDeque<T>, x: T, most: usize) {
@@ -121,17 +157,19 @@ fn contend(list: &mut VecDeque<(Instant, u64)>, now: Instant, x: u64, outdone: i
 impl Seen {
     fn sample(&mut self, now: Instant, s: &Sample) {
         let rtt = s.rtt.as_nanos();
-        let mut before = [rtt; 2];
-        if let Some((at, seq, trips)) = self.newest {
-            before = trips;
+        if let Some((at, seq)) = self.newest {
             if let Some(packets) = s.seq.checked_sub(seq).filter(|n| *n > 0) {
                 push(&mut self.gaps, now.since(at).as_nanos() / packets, GAPS);
             }
         }
-        let least = rtt.min(before[0]).min(before[1]);
-        self.newest = Some((now, s.seq, [rtt, before[0]]));
-        push(&mut self.trips, (s.seq, rtt), KEPT);
-        contend(&mut self.long, now, least, |l| l <= least);
+        self.newest = Some((now, s.seq));
+        self.alone = if s.left == Left::Second { 0 } else { self.alone.saturating_add(1) };
+        if s.left != Left::Alone || self.alone > PROMPT {
+            push(&mut self.trips, (s.seq, rtt), KEPT);
+            let least = rtt.min(self.before[0]).min(self.before[1]);
+            self.before = [rtt, self.before[0]];
+            contend(&mut self.long, now, least, |l| l <= least);
+        }
         contend(&mut self.short, now, rtt, |l| l >= rtt);
     }
     /// The newest candidate stays however old it is.
@@ -144,6 +182,9 @@ impl Seen {
     }
     fn longest(&self) -> Option<u64> {
         self.long.front().map(|l| l.1)
+    }
+    fn longest_since(&self, t: Instant) -> Option<u64> {
+        self.long.iter().find(|l| l.0 >= t).map(|l| l.1)
     }
     fn shortest(&self) -> Option<u64> {
         self.short.front().map(|l| l.1)

@@ -67,6 +67,19 @@ pub struct Sample {
     pub rtt: Duration,
     /// Packets that were newly acknowledged.
     pub packets: u32,
+    /// Why the acknowledgement left when it did.
+    pub left: Left,
+}
+
+/// Why an acknowledgement left when it did, as far as its receiver can see (RFC 9260 §6.2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Left {
+    /// The packet was a second one: at once.
+    Second,
+    /// Something is missing before the packet: at once.
+    Gap,
+    /// It is of one packet alone, or its last packet came by another path: it may have waited for that.
+    Alone,
 }
 
 impl Sample {
@@ -80,7 +93,7 @@ impl Sample {
     /// assert_eq!((two.seq, two.packets), (8, 2));
     /// ```
     pub const fn of(path: PathId, seq: u64, rtt: Duration) -> Self {
-        Sample { path, seq, rtt, packets: 1 }
+        Sample { path, seq, rtt, packets: 1, left: Left::Second }
     }
 }
 

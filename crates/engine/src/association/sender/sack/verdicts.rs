@@ -6,7 +6,7 @@ use crate::association::sender::loss::detection::Suspects;
 use crate::path::{Path, PathTimer};
 use anabranch_base::{Instant, PathId, PathSet, Tsn};
 use anabranch_policy::Asks;
-use anabranch_policy::loss_cause::Sample;
+use anabranch_policy::loss_cause::{Left, Sample};
 use anabranch_policy::path_quality::Notice;
 use anabranch_policy::view::SackView;
 
@@ -30,10 +30,17 @@ impl Association {
         if !self.policies.ask(Asks::SAMPLES) {
             return;
         }
+        // A SACK comes back over the path that the packet which made it leave took (RFC 9260 §6.4).
+        let (by, several) = (self.scratch.sack_came_by, self.scratch.acks.iter().map(|t| t.packets).sum::<u32>() > 1);
         for (i, t) in self.scratch.acks.iter().enumerate() {
             if let Some(n) = t.newest {
-                let (seq, rtt) = (n.tx_seq, now.since(n.sent_at));
-                self.policies.loss_cause.sample(now, &Sample { path: PathId(i as u8), seq, rtt, packets: t.packets });
+                let (path, seq, rtt) = (PathId(i as u8), n.tx_seq, now.since(n.sent_at));
+                let left = match by.is_none_or(|by| by == path) {
+                    true if t.gapped => Left::Gap,
+                    true if several => Left::Second,
+                    _ => Left::Alone,
+                };
+                self.policies.loss_cause.sample(now, &Sample { path, seq, rtt, packets: t.packets, left });
             }
         }
     }
