@@ -292,6 +292,7 @@ impl Association {
 
     /// HEARTBEAT: returned as it is (§8.3), with a report of what else it contained (§3.2.2).
     fn on_heartbeat(&mut self, now: Instant, path: PathId, params: &[u8]) {
+        self.note_heartbeat(path);
         self.control.push(path, What::HeartbeatAck(Bytes::copy_from_slice(params)));
         self.ask_back(now, path);
         let report = Announced::unknown_beside(parameter_kind::HEARTBEAT_INFO, Params::new(params));

@@ -142,6 +142,14 @@ impl Probing {
         self.train = Some(Box::new(Train::new(now, nonces)));
     }
 
+    /// The peer asks on this path as well.
+    #[inline]
+    pub fn note_heartbeat(&mut self) {
+        if let Some(train) = &mut self.train {
+            train.note_heartbeat();
+        }
+    }
+
     /// Is a train under way?
     pub fn awaits_train(&self) -> bool {
         self.train.as_ref().is_some_and(|t| !t.is_over())

@@ -11,6 +11,9 @@ pub(crate) const LENGTH: usize = 12;
 /// An answer so near the end is enough: the last ones may be lost.
 const ENOUGH: usize = LENGTH - 3;
 
+/// So many HEARTBEATs of the peer in the time of a train are one of its own.
+const CROSSED: usize = 3;
+
 /// A train that is under way, or over.
 #[derive(Clone, Debug)]
 pub(crate) struct Train {
@@ -20,6 +23,8 @@ pub(crate) struct Train {
     first: Option<(usize, Instant)>,
     /// Those of one about its middle.
     middle: Option<(usize, Instant)>,
+    /// HEARTBEATs of the peer that came while it was under way.
+    crossed: usize,
     /// Its rate is known.
     done: bool,
 }
@@ -38,7 +43,12 @@ pub(crate) enum TrainAnswer {
 impl Train {
     /// HEARTBEATs with these nonces leave now.
     pub fn new(now: Instant, nonces: [u64; LENGTH]) -> Train {
-        Train { nonces, sent_at: now, first: None, middle: None, done: false }
+        Train { nonces, sent_at: now, first: None, middle: None, crossed: 0, done: false }
+    }
+
+    /// A HEARTBEAT of the peer came on the same path.
+    pub fn note_heartbeat(&mut self) {
+        self.crossed += usize::from(!self.done);
     }
 
     /// Is its rate known?
@@ -61,7 +71,9 @@ impl Train {
             }
             Some(first) if number >= ENOUGH && !self.done => {
                 self.done = true;
-                TrainAnswer::Rate(regular_rate(first, self.middle, (number, now), payload))
+                // Answers that stood behind a train of the peer's are as far apart as that left them.
+                let rate = regular_rate(first, self.middle, (number, now), payload);
+                TrainAnswer::Rate(rate.filter(|_| self.crossed < CROSSED))
             }
             Some(_) => TrainAnswer::Further,
         })
@@ -123,6 +135,19 @@ mod tests {
         assert_eq!(rate((0..LENGTH).map(|i| (i, 5_000))), None, "all at once");
         assert_eq!(rate([(0, 0), (1, 1_000), (11, 11_000)]), None, "its middle was lost");
         assert_eq!(rate((0..ENOUGH).map(|i| (i, i as u64 * 1_000))), None, "its end was lost");
+    }
+
+    #[test]
+    fn one_that_crossed_another_shows_none() {
+        for (heartbeats, shows) in [(0, true), (1, true), (2, true), (3, false), (12, false)] {
+            let mut train = Train::new(at(0), core::array::from_fn(|i| i as u64));
+            let answers = (0..LENGTH as u64).map(|i| {
+                (0..if i == 5 { heartbeats } else { 0 }).for_each(|_| train.note_heartbeat());
+                train.answer(at(30_000 + i * 1_000), i, 1_000)
+            });
+            let found = answers.flatten().find_map(|a| if let TrainAnswer::Rate(r) = a { Some(r) } else { None });
+            assert_eq!(found.map(|r| r.is_some()), Some(shows), "{heartbeats} HEARTBEATs of the peer");
+        }
     }
 
     #[test]

@@ -25,4 +25,5 @@ mod potentially_failed;
 mod rebinding;
 mod resume;
 mod takeover;
+mod trains;
 mod unsteady;

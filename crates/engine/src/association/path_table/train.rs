@@ -23,8 +23,8 @@ impl Association {
         self.handshake.state().is_connected() && self.paths.iter().all(answered)
     }
 
-    /// The user sends, or is about to. A side that only receives never sends trains: they would come in the way of the
-    /// answers to the peer's, which would seem to carry more than they do.
+    /// The user sends, or is about to, more than a little now and then. A side that only receives never sends trains: they
+    /// would come in the way of the answers to the peer's, which would seem to carry more than they do.
     #[inline]
     pub(in crate::association) fn means_to_send(&mut self, now: Instant) {
         if self.sender.note_sends() && self.handshake.state().is_connected() {
@@ -50,6 +50,14 @@ impl Association {
         let size = self.paths.packet_size(id);
         for nonce in nonces {
             self.control.push(id, What::PathProbe { nonce, size });
+        }
+    }
+
+    /// A HEARTBEAT of the peer came by this path: maybe one of a train of its own.
+    #[inline]
+    pub(in crate::association) fn note_heartbeat(&mut self, id: PathId) {
+        if let Some(p) = self.paths.get_mut(id.index()) {
+            p.probing.note_heartbeat();
         }
     }
 

@@ -10,6 +10,10 @@ use bytes::Bytes;
 /// it a peer that shuts its window would make a user of small messages hold a hundred times the buffer.
 const LEAST_PIECE: u64 = 256;
 
+/// What a user has under way who only answers, or sends a little now and then, packets: that leaves at once, whatever a
+/// path carries.
+const FEW_PACKETS: u64 = 4;
+
 /// There is room in the send buffer again when this part of it is free.
 const ROOM: u64 = 32;
 
@@ -30,9 +34,12 @@ impl Association {
         if let Err(why) = self.takes(&options, payload.len()) {
             return Err((why, payload));
         }
-        self.means_to_send(now);
         self.stats.messages_sent += 1;
         self.stats.bytes_sent += payload.len() as u64;
+        let held = self.sender.queue.bytes() + self.sender.board.held_bytes() + payload.len() as u64;
+        if !self.sender.sends() && held > FEW_PACKETS * self.paths.mtu() {
+            self.means_to_send(now);
+        }
         self.sender.may_give_up |= options.deadline.is_some() || options.max_retransmissions.is_some();
         self.sender.groups.queued(options.group, payload.len() as u64);
         if let Some(deadline) = options.deadline {
