@@ -354,29 +354,36 @@ fn a_peer_that_never_lets_us_finish_is_aborted() {
     assert_eq!(closed(&r, id), Some(CloseReason::PeerGone));
 }
 
-/// T5 is for a peer that stands still: data that flows slowly is not cut off.
+/// T5 is for a peer that stands still: data that flows slowly is not cut off, and not when the peer ends as well either.
 #[test]
 fn the_guard_leaves_a_slow_transfer_alone() {
-    let (mut r, id) = connected();
-    for _ in 0..700 {
-        r.send(id, &[1; 1_000]);
-    }
-    r.shutdown(id);
-    let began = r.now;
-    let mut acked = r.first_tsn.minus(1);
-    while r.phase(id) != Phase::Closed {
-        r.run_for(ms(600));
-        let newest = r.take().iter().flat_map(tsns).fold(acked, |a, t| if t.after(a) { t } else { a });
-        if newest.after(acked) {
-            acked = acked.next();
-            r.give(&[&sack(acked)]);
-        } else {
-            r.give(&[&shutdown_ack()]);
+    for ends_after in [None, Some(1), Some(100_000), Some(290_000), Some(350_000)] {
+        let (mut r, id) = connected();
+        for _ in 0..700 {
+            r.send(id, &[1; 1_000]);
         }
-        assert!(r.now.since(began) < ms(2_000_000));
+        r.shutdown(id);
+        let (began, mut ends) = (r.now, ends_after);
+        let mut acked = r.first_tsn.minus(1);
+        while r.phase(id) != Phase::Closed {
+            r.run_for(ms(600));
+            let newest = r.take().iter().flat_map(tsns).fold(acked, |a, t| if t.after(a) { t } else { a });
+            if newest.after(acked) {
+                acked = acked.next();
+                r.give(&[&sack(acked)]);
+                if ends.take_if(|after| r.now.since(began) > ms(*after)).is_some() {
+                    r.give(&[&shutdown(acked)]);
+                }
+            } else if ends_after.is_none() {
+                r.give(&[&shutdown_ack()]);
+            } else {
+                r.give(&[&complete(false)]);
+            }
+            assert!(r.now.since(began) < ms(2_000_000));
+        }
+        assert!(r.now.since(began) > ms(400_000), "longer than T5");
+        assert_eq!(closed(&r, id), Some(CloseReason::Shutdown), "the peer ends after {ends_after:?} ms");
     }
-    assert!(r.now.since(began) > ms(400_000), "longer than T5");
-    assert_eq!(closed(&r, id), Some(CloseReason::Shutdown));
 }
 
 fn tsns(s: &Sent) -> Vec<Tsn> {

@@ -43,7 +43,7 @@ impl Association {
     /// The peer had its time; but data that still flows is given more.
     pub(in crate::association) fn on_guard_timer(&mut self, now: Instant) {
         self.handshake.guard = None;
-        if matches!(self.handshake.state, State::ShutdownPending)
+        if matches!(self.handshake.state, State::ShutdownPending | State::ShutdownReceived)
             && self.sender.cumulative() != self.handshake.guarded_from
         {
             return self.start_guard(now);
