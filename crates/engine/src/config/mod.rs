@@ -152,11 +152,12 @@ impl AssocConfig {
     pub const MIN_PACKET_SIZE: usize = 512;
 
     /// Parity is made or read here, and nothing forbids it: an unsigned chunk must not become DATA that has to be signed,
-    /// and an NR-SACK must not vouch for what did not come by itself.
+    /// nor acknowledge what only a signed SACK may, and an NR-SACK must not vouch for what did not come by itself.
     pub(crate) fn takes_parity(&self) -> bool {
         let e = &self.extensions;
         let wanted = e.parity || self.profile.asks().any(Asks::PARITY.and(Asks::REPAIR));
-        let signed = || self.auth.chunks.iter().any(|k| matches!(*k, kind::DATA | kind::I_DATA));
+        let signed = |k: &u8| matches!(*k, kind::DATA | kind::I_DATA | kind::SACK | kind::NR_SACK);
+        let signed = || self.auth.chunks.iter().any(signed);
         wanted && e.partial_reliability && (!e.nr_sack || e.nr_sack_covers_undelivered) && !signed()
     }
 
