@@ -131,6 +131,7 @@ impl Association {
             self.paths.get_for(i, Shown::Nothing).into_iter().for_each(|p| p.pace.wake(now));
         }
         self.couple_changed_paths(now);
+        self.give_up_waiting(now);
         self.note_carried(now);
     }
 

@@ -13,7 +13,8 @@ impl Path {
         let reorders = self.progress.reorders(now);
         let takes = self.rtt.most_take(reorders) + self.rtt.comes_apart_by(reorders);
         let held = self.capacity.rate().bytes_in(takes);
-        held > 0 && self.flight.bytes() > held + held / 2
+        // A path that has become longer holds more: only where acknowledgements show a queue is that much one.
+        held > 0 && self.capacity.closes_pauses() && self.flight.bytes() > held + held / 2
     }
 
     /// Notes what the newest packet acknowledged says of the path, after its round trip was sampled.

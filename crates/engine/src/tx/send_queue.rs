@@ -1,5 +1,7 @@
 //! Messages not yet cut into chunks, per stream.
 
+mod discard;
+
 use super::by_stream::ByStream;
 use super::turns::{Standing, Streams, Turns};
 use crate::message::SendOptions;
@@ -442,54 +444,6 @@ impl SendQueue {
         let q = &self.streams.get(stream)?.queue;
         let i = q.binary_search_by_key(&message, |m| m.message).ok()?;
         q.get(i).map(|m| (i, m))
-    }
-
-    /// Drops messages of a lower priority than `than` (a larger number; none is above all), the lowest and newest
-    /// first, until `bytes` are free; each is handed to `dropped` with its number. Nothing when they do not suffice.
-    pub fn discard_below(
-        &mut self,
-        than: Option<u32>,
-        bytes: u64,
-        dropped: &mut dyn FnMut(u64, &SendOptions, Bytes),
-    ) -> bool {
-        let (mut victims, mut free) = (Vec::new(), 0);
-        for &(p, message, stream) in self.droppable.iter().rev() {
-            if free >= bytes || than.is_some_and(|than| p <= than) {
-                break;
-            }
-            free += self.queued(stream, message).map_or(0, |(_, m)| m.payload.len() as u64);
-            victims.push((p, message, stream));
-        }
-        if free < bytes {
-            return false;
-        }
-        for (p, message, stream) in victims {
-            self.droppable.remove(&(p, message, stream));
-            let Some((i, _)) = self.queued(stream, message) else { continue };
-            let Some(s) = self.streams.get_mut(stream) else { continue };
-            let Some(m) = s.queue.remove(i) else { continue };
-            self.bytes -= m.payload.len() as u64;
-            self.waiting -= 1;
-            dropped(m.message, &m.options, m.payload);
-            if i == 0 {
-                self.show_head(stream);
-            }
-        }
-        true
-    }
-
-    /// Drops what waits on `stream`; a message that is being cut goes on. `dropped` gets each with its length.
-    pub fn discard(&mut self, stream: StreamId, dropped: &mut dyn FnMut(&SendOptions, u64)) {
-        let Some(s) = self.streams.get_mut(stream.0) else { return };
-        for m in s.queue.drain(..) {
-            if let Some(p) = m.options.discard_priority {
-                self.droppable.remove(&(p, m.message, stream.0));
-            }
-            self.bytes -= m.payload.len() as u64;
-            self.waiting -= 1;
-            dropped(&m.options, m.payload.len() as u64);
-        }
-        self.show_head(stream.0);
     }
 }
 

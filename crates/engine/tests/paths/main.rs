@@ -9,6 +9,7 @@ mod addresses;
 mod answer_paths;
 mod asconf;
 mod believed_rate;
+mod dark;
 mod delayed_ack_cmt;
 mod failure;
 mod heartbeat;

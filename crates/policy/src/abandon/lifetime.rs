@@ -30,6 +30,9 @@ impl Abandon for Lifetime {
         let deadline = c.deadline?;
         (self.whole && c.group_broken || cx.now > deadline).then_some(Reason::Lifetime)
     }
+    fn ends_at_deadlines(&self) -> bool {
+        true
+    }
 }
 
 #[cfg(test)]

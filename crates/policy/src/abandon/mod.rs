@@ -21,6 +21,11 @@ pub trait Abandon: Send {
     /// Give up `c`, and why? Asked before each transmission and retransmission of a message that is not fully
     /// reliable.
     fn give_up(&self, cx: &AssocView<'_>, c: &ChunkView) -> Option<Reason>;
+    /// Is every message given up once its deadline is over, whatever else holds? Then what waits needs no chance to leave
+    /// for that.
+    fn ends_at_deadlines(&self) -> bool {
+        false
+    }
     /// When the send buffer is full: drop what is less important to take what is more.
     fn makes_room(&self) -> bool {
         false

@@ -29,6 +29,9 @@ impl Abandon for Rfc7496 {
             c.retransmissions_used_up().then_some(Reason::Retransmissions)
         }
     }
+    fn ends_at_deadlines(&self) -> bool {
+        true
+    }
     fn makes_room(&self) -> bool {
         true
     }

@@ -3,7 +3,10 @@
 use crate::association::Association;
 use crate::path::Path;
 use crate::tx::carried::{Seen, UsableRate, Way};
-use anabranch_base::Instant;
+use anabranch_base::{Duration, Instant};
+
+/// Least silence of a path that carries nothing at the moment.
+const SILENCE: Duration = Duration::from_millis(400);
 
 impl Association {
     /// What the paths carry within the deadlines of messages; zero until something is known.
@@ -21,15 +24,25 @@ impl Association {
 
     #[inline(never)]
     fn update_carried(&mut self, now: Instant) {
+        // A look may fall on the moment after each frame was handed over: what waits then has not waited all the time.
+        let emptied = self.sender.take_emptied();
+        let waits = self.sender.queue.bytes() + self.sender.board.ahead_bytes();
         let seen = Seen {
             offered: self.stats.bytes_sent,
-            waiting: self.sender.queue.bytes() + self.sender.board.ahead_bytes(),
+            waiting: if emptied { 0 } else { waits },
             given_up: self.stats.abandoned_unsent + self.stats.abandoned_sent,
             delivered: self.paths.iter().map(|p| p.rate.delivered()).fold(0, u64::saturating_add),
         };
-        let usable = |p: &&Path| p.is_in_use() && !p.access.is_standby();
+        let usable = |p: &&Path| p.is_in_use() && !p.access.is_standby() && !is_silent(p, now);
         self.sender.carried.update(now, &seen, self.paths.iter().filter(usable).map(way));
     }
+}
+
+/// Is nothing heard of what is under way? The last path that there is stays in use all the same.
+fn is_silent(p: &Path, now: Instant) -> bool {
+    let most = (p.rtt.srtt() + p.rtt.rttvar() * 4).max(SILENCE);
+    let owed = p.flight.oldest_sent().filter(|_| p.flight.bytes() > 0).max(p.health.last_heard());
+    p.health.errors() > 0 || p.flight.bytes() > 0 && owed.is_some_and(|t| now.since(t) > most)
 }
 
 fn way(p: &Path) -> Way {

@@ -8,13 +8,18 @@ use crate::message::SendOptions;
 use crate::path::{Path, PathTimer};
 use crate::stats::AbandonedStats;
 use crate::tx::scoreboard::ChunkState;
+use crate::tx::send_queue::SendQueue;
 use anabranch_base::{Duration, Instant, StreamId};
 use anabranch_policy::abandon::Reason;
 use anabranch_policy::view::ChunkView;
+use bytes::Bytes;
 use std::collections::BTreeMap;
 
 /// Lists are searched for what is late this often at most; what is chosen to be sent is asked about anyway.
 pub(in crate::association) const SWEEP: Duration = Duration::from_millis(1);
+/// Least time between two looks at what waits, and the time in which nothing left when that is needed.
+const QUEUE_SWEEP: Duration = Duration::from_millis(50);
+const STANDS: Duration = Duration::from_millis(100);
 /// So many are looked at in that time at most.
 const SWEPT: u64 = 1_024;
 
@@ -54,13 +59,41 @@ impl Association {
         if !self.policies.abandon.makes_room() {
             return false;
         }
+        self.discard(Reason::Priority, |queue, dropped| queue.discard_below(options.discard_priority, bytes, dropped))
+    }
+
+    /// While nothing leaves nothing chooses what waits either: what has waited beyond its deadline is given up all the same.
+    #[inline]
+    pub(in crate::association) fn give_up_waiting(&mut self, now: Instant) {
+        let due = self.sender.swept_queue.is_none_or(|t| now.since(t) >= QUEUE_SWEEP);
+        if due && self.sender.may_give_up && self.sender.queue.waiting() > 0 {
+            self.sweep_queue(now);
+        }
+    }
+
+    #[inline(never)]
+    fn sweep_queue(&mut self, now: Instant) {
+        self.sender.swept_queue = Some(now);
+        let sent = self.paths.iter().filter_map(|p| p.pace.last_data_sent()).max();
+        let stands = sent.is_none_or(|t| now.since(t) >= STANDS);
+        if stands && self.peer.forward_tsn && self.policies.abandon.ends_at_deadlines() {
+            self.discard(Reason::Lifetime, |queue, dropped| queue.discard_late(now, dropped));
+        }
+    }
+
+    /// Counts what `discard` drops of what waits, and keeps it for a user who wants it back.
+    fn discard<R>(
+        &mut self,
+        why: Reason,
+        discard: impl FnOnce(&mut SendQueue, &mut dyn FnMut(u64, &SendOptions, Bytes)) -> R,
+    ) -> R {
         let (groups, abandoned, stats) = (&mut self.sender.groups, &mut self.sender.abandoned, &mut self.stats);
         let (given_up, keeps, most) =
             (&mut self.sender.given_up, self.config.messages.return_given_up, self.config.limits.send_buffer as u64);
-        self.sender.queue.discard_below(options.discard_priority, bytes, &mut |message, o, payload| {
+        discard(&mut self.sender.queue, &mut |message, o, payload| {
             groups.break_up(o.group);
             groups.taken(o.group, payload.len() as u64);
-            abandoned.count(o.stream, Reason::Priority, false);
+            abandoned.count(o.stream, why, false);
             stats.abandoned_unsent += 1;
             if keeps {
                 given_up.keep(Undelivered::unsent(message, o, payload), most);

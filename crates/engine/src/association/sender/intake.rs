@@ -46,6 +46,7 @@ impl Association {
             self.sender.carried.lives(deadline.since(now));
             self.sender.load.add(now, options.class, payload.len() as u64);
         }
+        self.give_up_waiting(now);
         self.sender.queue.push(now, options, payload);
         self.sender.user_sends = true;
         if !self.policies.ask(Asks::REPAIRED) {

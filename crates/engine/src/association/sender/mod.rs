@@ -47,6 +47,12 @@ pub(in crate::association) struct Sender {
     scheduler_wakeup: Option<Instant>,
     /// Since when the scheduler has had something that waits, without a break.
     waiting_since: Option<Instant>,
+    /// Nothing waited at some time since this was asked last.
+    emptied: bool,
+    /// When what waits was looked at last for what is late.
+    swept_queue: Option<Instant>,
+    /// Bytes that a FORWARD-TSN takes from one point to another.
+    forward_needs: Option<((u64, u64), usize)>,
     redundancy_wakeup: Option<Instant>,
     scheduler_blocked: bool,
     load: LazyBox<crate::tx::load::Load>,
@@ -108,6 +114,9 @@ impl Sender {
             losses: None,
             scheduler_wakeup: None,
             waiting_since: None,
+            emptied: false,
+            swept_queue: None,
+            forward_needs: None,
             redundancy_wakeup: None,
             scheduler_blocked: false,
             load: LazyBox::empty(),
@@ -398,6 +407,12 @@ impl Sender {
     /// All that there was to send has left.
     pub fn end_waiting(&mut self) {
         self.waiting_since = None;
+        self.emptied = true;
+    }
+
+    /// Has all that there was to send left at some time since the last call?
+    pub fn take_emptied(&mut self) -> bool {
+        core::mem::take(&mut self.emptied)
     }
 
     /// What each class of messages brings.

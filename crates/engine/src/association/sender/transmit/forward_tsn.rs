@@ -58,14 +58,23 @@ impl Association {
 
     #[inline(never)]
     fn bundle_due_forward_tsn(&mut self, now: Instant, path: PathId, out: &mut Transmit, room_needed: usize) {
-        let point = self.sender.board.advance_ack_point(now);
         let room = self.paths.packet_size(path).saturating_sub(out.packet.len() + room_needed);
+        // Beside a full packet of data, which is most of them; and what it lists is not counted again for each packet.
+        if room < FORWARD_TSN_LEN {
+            return;
+        }
+        let point = self.sender.board.advance_ack_point(now);
+        let passes = (self.sender.board.cumulative(), point);
+        if self.sender.forward_needs.is_some_and(|(of, len)| of == passes && len > room) {
+            return;
+        }
         let len = if self.peer.interleaving {
             FORWARD_TSN_LEN + 8 * self.collect_skipped_interleaved(point).1.len()
         } else {
             self.collect_skipped(point);
             FORWARD_TSN_LEN + 4 * self.scratch.skipped.len()
         };
+        self.sender.forward_needs = Some((passes, len));
         if point > self.sender.board.cumulative() && len <= room {
             self.push_forward_tsn(now, path, point, out);
         }
