@@ -12,6 +12,7 @@ mod fast_retransmit;
 mod flow_control;
 mod forward_tsn;
 mod fragmentation;
+mod idle_path;
 mod interleaving;
 mod needless;
 mod nr_sack;

@@ -105,6 +105,16 @@ impl Arrival {
         }
         newest_rtt(cx.now, p).min(longest_flight(c, deadline))
     }
+    /// Nothing waits beside it, and there is a path without a queue by which it may be in time: given up it would leave its
+    /// room to nothing. What the newest round trips were longer by is of no matter then; it may be the peer's waiting with
+    /// its acknowledgements.
+    fn costs_nothing(&self, cx: &AssocView<'_>, c: &ChunkView, deadline: Instant) -> bool {
+        let in_time = |p: &PathView| {
+            let flight = if p.one_way.is_zero() { p.min_rtt / 2 } else { p.one_way };
+            Forecast::of(cx.now, p).queued == 0 && cx.now + flight + rate(p).time_for(c.len) <= deadline
+        };
+        c.transmissions == 0 && cx.unsent <= c.len && cx.active().any(in_time)
+    }
     /// Has nothing left for so long that one message leaves whatever is predicted?
     fn starves(&self, cx: &AssocView<'_>, c: &ChunkView) -> bool {
         c.transmissions == 0 && cx.data_sent_at.is_none_or(|t| cx.now.since(t) >= self.trickle)
@@ -145,7 +155,7 @@ impl Arrival {
         if cx.now > deadline {
             return true;
         }
-        if self.starves(cx, c) {
+        if self.starves(cx, c) || self.costs_nothing(cx, c, deadline) {
             return false;
         }
         self.arrival(cx, c, |p| self.careful(cx, c, p, deadline)).is_some_and(|there| there > deadline)
@@ -223,6 +233,7 @@ mod tests {
             (p.capacity, p.cwnd, p.ssthresh) = (Rate::from_bytes_per_sec(1_000_000), 80_000, 40_000);
         }
         s.chunks[0].len = 1_000;
+        s.unsent = 2_000;
         s.data_sent_at = Some(s.now);
         s
     }
@@ -261,6 +272,28 @@ mod tests {
         };
         assert!(late(&mut s, 300, 44) && !late(&mut s, 300, 45), "40 ms, 1 ms to leave, 4 ms to spare");
         assert!(late(&mut s, 50, 34) && !late(&mut s, 50, 35), "30 ms of 50: some time to wait is left");
+    }
+
+    /// Acknowledgements that wait make round trips vary, and a path that is empty has room for what may be in time.
+    #[test]
+    fn where_nothing_waits_what_may_be_in_time_leaves() {
+        let mut s = scene();
+        s.paths[0].jitter = ms(50);
+        (s.paths[0].recent_rtt, s.paths[0].sampled_at) = (ms(140), Some(s.now));
+        for (class, left) in [(2, 22), (2, 40), (0, 22), (0, 60)] {
+            s.chunks[0].class = class;
+            s.unsent = 2_000;
+            assert!(at(&mut s, left, &policy()), "another one waits: {class}, {left} ms");
+            s.unsent = 1_000;
+            assert!(!at(&mut s, left, &policy()), "{class}, {left} ms");
+            s.paths[0].in_flight = 300_000;
+            assert!(at(&mut s, left, &policy()), "a queue stands: {class}, {left} ms");
+            s.paths[0].in_flight = 0;
+            s.chunks[0].transmissions = 1;
+            assert!(left > 50 || at(&mut s, left, &policy()), "fresh data, not repetitions");
+            s.chunks[0].transmissions = 0;
+            assert!(at(&mut s, 20, &policy()), "never in time");
+        }
     }
 
     #[test]
