@@ -216,6 +216,10 @@ impl Late {
     pub fn sent(&mut self) {
         self.fresh = true;
     }
+    /// Is it in a block?
+    pub fn has(&self, tsn: Tsn) -> bool {
+        self.had.contains(&tsn.0)
+    }
     /// Looks at what is in flight anew.
     pub fn begin(&mut self) {
         self.candidates.clear();

@@ -10,7 +10,8 @@
 //! counters say how often which. With `code=xor` each chunk is in one sum: where several are wanted they share the chunks.
 //! With `late` it also makes up for what comes too late: `policy/src/late.rs` says how many sums leave, and when. They
 //! leave before new data then, by the path on which they arrive first, and their number follows from the share of the
-//! chunks in flight that will be late or lost, by the ages at which earlier ones were acknowledged.
+//! chunks in flight that will be late or lost, by the ages at which earlier ones were acknowledged. What leaves too shortly
+//! before its deadline for a sum that may take a whole round trip has sums as without `late`.
 //! A path whose packets overtake each other also carries sums of its own chunks, right behind the last of them, while nothing
 //! waits there and no new data want its room.
 //! With `copies` what is overdue is copied as by `deadline_copy`, before anything else leaves, and sums leave only where no
@@ -24,15 +25,17 @@ use super::{Extra, Redundancy, SentPayload, Sources};
 use crate::asks::{Asks, Counter};
 use crate::late::Late;
 use crate::parity::{MOST_SPAN, head_len, write_head};
-use crate::predict::Forecast;
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
 use crate::view::{AssocView, ChunkView, PathView};
 use anabranch_base::{Duration, Instant, PathId, Ppm, Tsn, earlier};
 use anabranch_code::{Code, Combiner};
+use hurried::Lives;
 use std::collections::VecDeque;
-use summed::{Summed, part};
+use summed::Summed;
 
+mod hurried;
 mod lateness;
+mod losses;
 mod summed;
 
 pub(super) const POLICY: Policy<dyn Redundancy> = Policy {
@@ -59,12 +62,8 @@ pub(super) const POLICY: Policy<dyn Redundancy> = Policy {
 const MOST: usize = 128;
 /// Sums that are remembered.
 const REMEMBERED: usize = 32;
-/// Standard deviations above the losses that are to be expected.
-const DEVIATIONS: f64 = 2.0;
 /// Mean deviations by which a round trip has to be longer before a chunk is taken for lost.
 const JITTERS: u64 = 4;
-/// A sum is worth its bytes when this much of it is wanted.
-const WORTH: f64 = 0.5;
 
 /// Places in `counters`.
 const PARITY: usize = 0;
@@ -94,8 +93,12 @@ struct Erasure {
     /// What plain sums cover; nothing of others.
     summed: Summed,
     late: Option<Late>,
-    /// The sum that was decided on leaves beside new data.
-    beside: bool,
+    /// What the sum that was decided on is for.
+    purpose: Purpose,
+    /// With `late`: what lives how long, whether some of it may be hurried in this opportunity, and what is.
+    lives: Lives,
+    hurries: bool,
+    found: Vec<ChunkView>,
     guard: Duration,
     copies: Option<DeadlineCopy>,
     /// What was worth asking for in this opportunity: copies, sums.
@@ -105,15 +108,26 @@ struct Erasure {
     counters: [Counter; 9],
 }
 
-/// What is in flight and would need parity.
-#[derive(Default)]
-struct Cover {
-    expected: f64,
-    variance: f64,
-    /// By path: how much of it is there.
-    on: Vec<usize>,
-    in_time: bool,
-    summed: bool,
+/// What a sum is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    /// What is lost.
+    Losses,
+    /// The block of what will be late or lost whose turn it is.
+    Late,
+    /// What will be late on the path by which the sum leaves, beside new data.
+    Beside,
+}
+
+/// The deadline of a chunk, of its message or by `latency`.
+fn deadline(c: &ChunkView, latency: Duration) -> Option<Instant> {
+    c.deadline.or((!latency.is_zero()).then(|| c.queued_at + latency))
+}
+
+/// The path that a chunk left by, when it left, and its deadline, where it has all of them.
+fn in_flight<'a>(cx: &AssocView<'a>, c: &ChunkView, latency: Duration) -> Option<(&'a PathView, Instant, Instant)> {
+    let from = c.live_on.iter().next().and_then(|p| cx.path(p))?;
+    Some((from, c.last_sent?, deadline(c, latency)?))
 }
 
 impl Erasure {
@@ -130,7 +144,10 @@ impl Erasure {
             recent: VecDeque::with_capacity(REMEMBERED),
             summed: Summed::default(),
             late: p.flag("late").then(Late::new),
-            beside: false,
+            purpose: Purpose::Losses,
+            lives: Lives::new(),
+            hurries: false,
+            found: vec![],
             guard: p.millis("guard"),
             copies: p.flag("copies").then(DeadlineCopy::usual),
             worth: (false, false),
@@ -153,108 +170,13 @@ impl Erasure {
         self.counters[what].1 += 1;
     }
 
-    /// The deadline of a chunk, of its message or by `latency`.
-    fn deadline(&self, c: &ChunkView) -> Option<Instant> {
-        c.deadline.or((!self.latency.is_zero()).then(|| c.queued_at + self.latency))
-    }
-
-    /// Gathers into `plan` what a sum that arrives at `arrival` is to cover.
-    fn gather(
-        &mut self,
-        cx: &AssocView<'_>,
-        arrival: Instant,
-        quickest: Duration,
-        outstanding: &mut dyn Iterator<Item = ChunkView>,
-    ) -> Cover {
-        let mut cover = Cover { on: vec![0; cx.paths.len()], ..Cover::default() };
-        self.plan.clear();
-        for c in outstanding {
-            let (Some(from), Some(sent)) = (c.live_on.iter().next().and_then(|p| cx.path(p)), c.last_sent) else {
-                continue;
-            };
-            if cx.now.since(sent) > self.window || c.live_copies != 1 {
-                continue;
-            }
-            let Some(deadline) = self.deadline(&c) else { continue };
-            // A loss shows when what left after it is answered; then the repetition is on its way.
-            let again = sent + from.mean_rtt + from.mean_rtt / 8 + quickest;
-            if again <= deadline {
-                cover.in_time = true;
-                continue;
-            }
-            if arrival > deadline {
-                continue;
-            }
-            if self.summed.has(c.tsn) {
-                cover.summed = true;
-                continue;
-            }
-            // Too far apart for one sum: the newest are what others do not cover.
-            while self.plan.len() >= MOST
-                || self.plan.first().is_some_and(|f| u64::from(c.tsn.distance(*f)) >= MOST_SPAN)
-            {
-                self.plan.remove(0);
-            }
-            self.plan.push(c.tsn);
-            let loss = f64::from(from.loss.0) / 1e6;
-            cover.expected += loss;
-            cover.variance += loss * (1.0 - loss);
-            if let Some(n) = cover.on.get_mut(from.id.index()) {
-                *n += 1;
-            }
-        }
-        cover
-    }
-
-    /// How many of earlier sums cover what is planned now: none of plain ones.
-    fn covered(&self) -> f64 {
-        if self.code == Code::Xor {
-            return 0.0;
-        }
-        let (Some(first), Some(last)) = (self.plan.first(), self.plan.last()) else { return 0.0 };
-        let span = f64::from(last.distance(*first) + 1);
-        let overlap = |(from, to): &(Tsn, Tsn)| {
-            if to.before(*first) || from.after(*last) {
-                return 0.0;
-            }
-            let from = if from.before(*first) { first } else { from };
-            let to = if to.after(*last) { last } else { to };
-            f64::from(to.distance(*from) + 1) / span
-        };
-        self.recent.iter().map(overlap).sum()
-    }
-
-    /// The path of the next sum, if one is wanted.
-    fn decide(&mut self, cx: &AssocView<'_>, outstanding: &mut dyn Iterator<Item = ChunkView>) -> Option<PathId> {
-        let arrives = |p: &PathView| Forecast::of(cx.now, p).arrival(p.mtu);
-        let quickest = cx.open().map(arrives).min()?;
-        let cover = self.gather(cx, cx.now + quickest, quickest, outstanding);
-        if self.plan.is_empty() {
-            if cover.in_time || cover.summed {
-                self.count(if cover.summed { ENOUGH } else { IN_TIME });
-            }
-            return None;
-        }
-        let wanted = cover.expected + DEVIATIONS * cover.variance.sqrt();
-        if wanted - self.covered() < WORTH {
-            self.count(if cover.expected > 0.0 { ENOUGH } else { NO_LOSS });
-            return None;
-        }
-        let carries = |p: &PathView| cover.on.get(p.id.index()).copied().unwrap_or(0);
-        let most = |p: &PathView| 2 * carries(p) > self.plan.len();
-        let best = cx.open().min_by_key(|p| (most(p), arrives(p)))?;
-        if self.code == Code::Xor {
-            let paid = self.credit / (best.mtu.max(1) * 1_000_000);
-            part(&mut self.plan, (wanted.round() as u64).min(paid).max(1) as usize);
-        }
-        Some(best.id)
-    }
-
     /// Might a sum leave now?
     fn are_sums_worth_it(&mut self, cx: &AssocView<'_>) -> bool {
         let most = cx.paths.iter().map(|p| p.mtu).max().unwrap_or(0) * 1_000_000;
         if let Some(late) = &mut self.late {
-            if !late.is_turn(cx) {
+            let turn = late.is_turn(cx);
+            self.hurries = cx.declined && self.may_be_hurried(cx);
+            if !turn && !self.hurries {
                 return false;
             }
             if self.credit < most {
@@ -280,9 +202,9 @@ impl Erasure {
         outstanding: &mut dyn Iterator<Item = ChunkView>,
     ) -> Option<Extra> {
         if self.decided.is_none() {
-            self.beside = false;
+            self.purpose = Purpose::Losses;
             let decided = match self.late.is_some() {
-                true if cx.declined => self.decide_beside(cx, outstanding),
+                true if cx.declined => self.decide_last(cx, outstanding),
                 true => self.decide_late(cx, outstanding),
                 false => self.decide(cx, outstanding),
             };
@@ -330,9 +252,10 @@ impl Redundancy for Erasure {
     fn write(&mut self, number: u64, room: usize, sources: &dyn Sources) -> Option<Vec<u8>> {
         self.decided = None;
         if let Some(late) = &mut self.late {
-            match self.beside {
-                true => late.take_beside(self.code, &mut self.plan),
-                false => late.take(self.code, &mut self.plan),
+            match self.purpose {
+                Purpose::Beside => late.take_beside(self.code, &mut self.plan),
+                Purpose::Late => late.take(self.code, &mut self.plan),
+                Purpose::Losses => {}
             }
             while self.plan.len() > MOST
                 || self.plan.first().zip(self.plan.last()).is_some_and(|(f, l)| u64::from(l.distance(*f)) >= MOST_SPAN)
@@ -357,7 +280,7 @@ impl Redundancy for Erasure {
             self.recent.pop_front();
         }
         self.recent.extend(self.plan.first().copied().zip(self.plan.last().copied()));
-        if self.code == Code::Xor && self.late.is_none() {
+        if self.code == Code::Xor && self.purpose == Purpose::Losses {
             self.summed.add(covers.iter().map(|n| Tsn(*n as u32)));
         }
         self.credit = self.credit.saturating_sub(record.len() as u64 * 1_000_000);
@@ -385,6 +308,7 @@ impl Redundancy for Erasure {
             self.counters[DATA].1 += s.chunk.len;
             if let Some(late) = &mut self.late {
                 late.sent();
+                self.lives.sent(s.at, deadline(s.chunk, self.latency));
             }
         }
     }

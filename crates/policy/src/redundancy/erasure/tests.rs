@@ -323,3 +323,60 @@ fn what_left_by_a_path_that_reorders_has_its_sums_there_as_soon_as_all_has_left(
         assert_eq!(ask(&mut *p, &s, 1), None, "{case}");
     }
 }
+
+/// Over a second of a stream of a chunk each 4 ms by one path of 120 ms there and back, half of it there, which loses 5 %: how
+/// many sums leave, and which part of the chunks is covered by one that may arrive in time.
+fn streamed(params: &str, life: u64, jitter: u64) -> (usize, f64) {
+    let (mut p, mut s) = (policy(params), Scene::new(1, 0));
+    let path = s.rtt(0, 120);
+    (path.mean_rtt, path.cwnd, path.capacity) = (ms(120), 1_000_000, Rate::from_bytes_per_sec(1_000_000));
+    (path.one_way, path.recent_one_way, path.jitter, path.loss) = (ms(60), ms(60), ms(jitter), Ppm(50_000));
+    (path.recent_rtt, s.unsent) = (ms(120), 0);
+    let (mut sums, mut covered, mut sent) = (0, std::collections::BTreeSet::new(), 0);
+    for at in 0..1_500 {
+        s.now += ms(1);
+        let now = s.now;
+        s.paths[0].sampled_at = Some(now);
+        if at % 4 == 0 {
+            let mut c = ChunkView::waiting(Tsn(1_000 + at));
+            (c.last_path, c.last_sent, c.queued_at, c.len) = (Some(PathId(0)), Some(now), now, 1_000);
+            (c.transmissions, c.live_copies, c.live_on) = (1, 1, PathSet::only(PathId(0)));
+            c.deadline = Some(now + ms(life));
+            p.sent(&SentPayload { chunk: &c, payload: &[], at: now });
+            s.chunks.push(c);
+        }
+        let gone = s.chunks.iter().filter(|c| now.since(c.last_sent.unwrap()) >= ms(120)).count();
+        s.chunks.drain(..gone).for_each(|_| p.answered(PathId(0), ms(120)));
+        s.paths[0].in_flight = s.chunks.len() as u64 * 1_000;
+        // Before new data, and behind them.
+        for declined in [false, true] {
+            s.declined = declined;
+            while ask(&mut *p, &s, 0) == Some(Extra::Parity) {
+                let board = Asked::default();
+                p.write(u64::from(1_001 + at), 1_400, &board).unwrap();
+                let due = |t: &u32| s.chunks.iter().find(|c| c.tsn.0 == *t).unwrap().deadline.unwrap();
+                covered.extend(board.0.take().into_iter().filter(|t| now + ms(60) <= due(t) && *t >= 1_500));
+                sums += usize::from(at >= 500);
+            }
+        }
+        sent += u32::from(at % 4 == 0 && at >= 500);
+    }
+    (sums, covered.len() as f64 / f64::from(sent))
+}
+
+/// What `late` is for comes on top: where a deadline leaves no time for a sum that takes all of a round trip, what is lost
+/// has sums as without it.
+#[test]
+fn losses_have_their_sums_with_late_as_without() {
+    for code in ["rlc", "xor"] {
+        for (life, least) in [(64, 0.0), (70, 0.95), (100, 0.95), (115, 0.95), (130, 0.95), (200, 0.95), (400, 0.0)] {
+            for jitter in [0, 3, 20] {
+                let case = format!("{code}, due after {life} ms, jitter {jitter} ms");
+                let (without, by_losses) = streamed(&format!("rate=0.5,code={code}"), life, jitter);
+                let (sums, covered) = streamed(&format!("rate=0.5,code={code},late=1"), life, jitter);
+                assert!(sums >= without && covered >= by_losses.max(least), "{case}: {sums} sums over {covered:.3}");
+                assert!(sums <= without.max(60), "{case}: {sums} sums, {without} without");
+            }
+        }
+    }
+}
