@@ -15,9 +15,11 @@ use crate::view::{AssocView, ChunkView, PathView};
 use ages::Ages;
 use anabranch_base::{Duration, Instant, PathId, Tsn, earlier};
 use anabranch_code::Code;
+use block::{Block, Cover};
 use std::collections::BTreeSet;
 
 mod ages;
+mod block;
 
 /// Due so soon after the first of a block, a chunk is due with it.
 const TOGETHER: Duration = Duration::from_millis(5);
@@ -94,29 +96,6 @@ fn follow(price: &mut f64, up: bool) {
     *price = follows.clamp(PRICE.1, PRICE.2);
 }
 
-/// The sums of one block that have not left.
-#[derive(Debug)]
-pub(crate) struct Block {
-    /// The chunks that the sums add up.
-    covers: Vec<Tsn>,
-    sums: usize,
-    left: usize,
-    /// When the first of what it covers is due.
-    due: Instant,
-}
-
-impl Block {
-    fn take(&mut self, code: Code, plan: &mut Vec<Tsn>) {
-        if self.left == 0 {
-            return;
-        }
-        let (step, from) = if code == Code::Xor { (self.sums, self.left - 1) } else { (1, 0) };
-        plan.clear();
-        plan.extend(self.covers.iter().skip(from).step_by(step));
-        self.left -= 1;
-    }
-}
-
 /// A chunk in flight that may need parity.
 #[derive(Clone, Copy)]
 struct Candidate {
@@ -134,6 +113,8 @@ pub(crate) struct Late {
     /// The block whose sums leave by the path of its chunks, and when to look for one again.
     beside: Option<(PathId, Block)>,
     looks: Option<Instant>,
+    /// What left last by this path behind this TSN had no room in the block beside.
+    rest: Option<(PathId, Tsn)>,
     /// When the newest chunk had left of the block that was judged last; has anything left since one was?
     judged: Instant,
     fresh: bool,
@@ -155,6 +136,7 @@ impl Late {
             block: None,
             beside: None,
             looks: None,
+            rest: None,
             judged: Instant::ZERO,
             fresh: false,
             waited: Instant::ZERO,
@@ -206,7 +188,7 @@ impl Late {
         if Self::has_backlog(cx) {
             self.waited = cx.now;
         }
-        self.beside.is_some() || self.fresh && self.looks.is_none_or(|t| t <= cx.now)
+        self.beside.is_some() || self.rest.is_some() || self.fresh && self.looks.is_none_or(|t| t <= cx.now)
     }
     /// When it might be the next time.
     pub fn wakeup(&self) -> Option<Instant> {
@@ -229,33 +211,33 @@ impl Late {
     /// before what it makes up for, as likely as not.
     pub fn choose_beside(&mut self, cx: &AssocView<'_>, by: &PathView, code: Code, most: usize) {
         (self.beside, self.looks) = (None, None);
+        let rest = self.rest.take().filter(|(path, _)| *path == by.id).map(|(_, behind)| behind);
         let here = || self.candidates.iter().filter(|c| c.path == by.id);
         let Some(last) = here().map(|c| c.deadline).max() else { return };
-        let of_block = |c: &&Candidate| c.deadline + TOGETHER >= last;
+        let of_block = |c: &&Candidate| c.deadline + TOGETHER >= last && rest.is_none_or(|t| c.tsn.after(t));
         let Some(due) = here().filter(of_block).map(|c| c.deadline).min() else { return };
-        let Some(newest) = here().filter(of_block).map(|c| c.sent).max().filter(|s| *s > self.judged) else { return };
+        let newest = here().filter(of_block).map(|c| c.sent).max();
+        let Some(newest) = newest.filter(|s| *s > self.judged || rest.is_some()) else { return };
         let packet = crate::predict::rate(by).time_for(by.mtu);
         let joined = newest + packet * PACKETS;
-        if joined > cx.now {
+        if joined > cx.now && rest.is_none() {
             self.looks = Some(joined);
             return;
         }
         (self.judged, self.fresh) = (newest, false);
         let Some(ages) = self.ages.get(by.id.index()) else { return };
-        let (mut covers, mut parts) = (vec![], vec![]);
-        for c in here().filter(of_block) {
-            covers.push(c.tsn);
-            parts.push(self.missing(cx, by.id, c, c.deadline));
-        }
+        let mut cover = Cover::default();
+        here().filter(of_block).for_each(|c| cover.add(c.tsn, self.missing(cx, by.id, c, c.deadline)));
         // One leaves behind the other.
         let comes = |k: u64| 1.0 - ages.missing(by, Duration::ZERO, due.since(cx.now).saturating_sub(packet * k));
-        let solved = saves(&parts, code, parts.len().min(most));
+        let solved = saves(cover.parts(), code, cover.parts().len().min(most));
         let sums = best(&arriving(&solved, comes), most, self.price_beside.max(DELAYS));
         follow(&mut self.price_beside, sums == most);
+        self.rest = cover.cut_behind().map(|t| (by.id, t));
         if sums > 0 {
-            self.had.extend(covers.iter().map(|t| t.0));
-            self.beside = Some((by.id, Block { covers, sums, left: sums, due }));
+            self.had.extend(cover.tsns().iter().map(|t| t.0));
         }
+        self.beside = cover.block(sums, due).map(|b| (by.id, b));
     }
     /// Notes a chunk in flight.
     pub fn note(&mut self, path: PathId, c: &ChunkView, sent: Instant, deadline: Instant) {
@@ -289,27 +271,34 @@ impl Late {
             self.wakes = Some(moment);
             return;
         }
-        let (mut covers, mut parts) = (vec![], vec![]);
-        for c in &self.candidates {
-            let missing = self.missing(cx, by, c, first);
-            let together = c.deadline <= first + TOGETHER;
-            let settled = || missing <= LIKELY && missing <= self.missing(cx, by, c, c.deadline) * HARDLY;
-            if missing > SURE && (together || settled()) {
-                covers.push(c.tsn);
-                parts.push(missing);
+        let mut cover = Cover::default();
+        let is_together = |c: &&Candidate| c.deadline <= first + TOGETHER;
+        let missing = |c: &Candidate| self.missing(cx, by, c, first);
+        for c in self.candidates.iter().filter(is_together) {
+            let missing = missing(c);
+            if missing > SURE {
+                cover.add(c.tsn, missing);
             }
         }
-        let wish = saves(&parts, code, parts.len().min(most.max(1) * 2));
+        for c in self.candidates.iter().filter(|c| !is_together(c)) {
+            let missing = missing(c);
+            let settled = || missing <= LIKELY && missing <= self.missing(cx, by, c, c.deadline) * HARDLY;
+            if missing > SURE && settled() {
+                cover.add(c.tsn, missing);
+            }
+        }
+        let wish = saves(cover.parts(), code, cover.parts().len().min(most.max(1) * 2));
         // What the quick path carries in place of new data adds to what the other one makes late.
         let lately = |t: Instant| cx.now.since(t) < LATELY;
         let waits = Self::has_backlog(cx) || lately(self.judged) && lately(self.waited);
         let price = if waits { PRICE.2 } else { self.price };
         let (wanted, sums) = (best(&wish, wish.len(), price), best(&wish, most, price));
         follow(&mut self.price, wanted > sums);
-        self.had.extend(covers.iter().map(|t| t.0));
-        // There may be another block right behind.
-        self.wakes = Some(cx.now + Duration::from_millis(1));
-        self.block = (sums > 0).then_some(Block { covers, sums, left: sums, due: first });
+        self.had.extend(cover.tsns().iter().map(|t| t.0));
+        // There may be another block right behind: what had no room is one.
+        let at_once = sums > 0 && cover.cut_behind().is_some();
+        self.wakes = Some(if at_once { cx.now } else { cx.now + Duration::from_millis(1) });
+        self.block = cover.block(sums, first);
     }
 }
 

@@ -8,6 +8,8 @@
 
 use anabranch_code::{Code, hamming};
 
+/// Chunks that one sum covers at most.
+pub(crate) const MOST_COVERED: usize = 128;
 /// Bytes in front of the bits.
 const FIXED: usize = 6;
 /// Most TSNs from the first to the last.

@@ -24,7 +24,7 @@ use super::deadline_copy::DeadlineCopy;
 use super::{Extra, Redundancy, SentPayload, Sources};
 use crate::asks::{Asks, Counter};
 use crate::late::Late;
-use crate::parity::{MOST_SPAN, head_len, write_head};
+use crate::parity::{MOST_COVERED, MOST_SPAN, head_len, write_head};
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
 use crate::view::{AssocView, ChunkView, PathView};
 use anabranch_base::{Duration, Instant, PathId, Ppm, Tsn, earlier};
@@ -58,8 +58,6 @@ pub(super) const POLICY: Policy<dyn Redundancy> = Policy {
     build: |p| Box::new(Erasure::new(p)),
 };
 
-/// Chunks that one sum covers at most.
-const MOST: usize = 128;
 /// Sums that are remembered.
 const REMEMBERED: usize = 32;
 /// Mean deviations by which a round trip has to be longer before a chunk is taken for lost.
@@ -139,7 +137,7 @@ impl Erasure {
             code: if p.word("code") == "xor" { Code::Xor } else { Code::Rlc },
             credit: 0,
             seed: 0,
-            plan: Vec::with_capacity(MOST),
+            plan: Vec::with_capacity(MOST_COVERED),
             decided: None,
             recent: VecDeque::with_capacity(REMEMBERED),
             summed: Summed::default(),
@@ -256,11 +254,6 @@ impl Redundancy for Erasure {
                 Purpose::Beside => late.take_beside(self.code, &mut self.plan),
                 Purpose::Late => late.take(self.code, &mut self.plan),
                 Purpose::Losses => {}
-            }
-            while self.plan.len() > MOST
-                || self.plan.first().zip(self.plan.last()).is_some_and(|(f, l)| u64::from(l.distance(*f)) >= MOST_SPAN)
-            {
-                self.plan.remove(0);
             }
         }
         let mut found: Vec<_> = self.plan.iter().filter_map(|t| sources.source(*t)).collect();

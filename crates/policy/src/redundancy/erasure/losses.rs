@@ -1,8 +1,8 @@
 //! Sums for what will be lost: how many are wanted of what is in flight, and by which path.
 
 use super::summed::part;
-use super::{ENOUGH, Erasure, IN_TIME, MOST, NO_LOSS, in_flight};
-use crate::parity::MOST_SPAN;
+use super::{ENOUGH, Erasure, IN_TIME, NO_LOSS, in_flight};
+use crate::parity::{MOST_COVERED, MOST_SPAN};
 use crate::predict::Forecast;
 use crate::view::{AssocView, ChunkView, PathView};
 use anabranch_base::{Duration, Instant, PathId, Tsn};
@@ -58,7 +58,7 @@ impl Erasure {
                 continue;
             }
             // Too far apart for one sum: the newest are what others do not cover.
-            while self.plan.len() >= MOST
+            while self.plan.len() >= MOST_COVERED
                 || self.plan.first().is_some_and(|f| u64::from(c.tsn.distance(*f)) >= MOST_SPAN)
             {
                 self.plan.remove(0);

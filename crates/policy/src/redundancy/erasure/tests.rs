@@ -380,3 +380,61 @@ fn losses_have_their_sums_with_late_as_without() {
         }
     }
 }
+
+/// What leaves at a poll that goes on until nothing more does: the TSNs that each sum covers, its bytes paid for.
+fn all_sums(p: &mut dyn Redundancy, s: &Scene, by: usize) -> Vec<Vec<u32>> {
+    let mut all = vec![];
+    pay(p, s);
+    while ask(p, s, by) == Some(Extra::Parity) {
+        let board = Asked::default();
+        p.write(2_000, 1_400, &board).unwrap();
+        all.push(board.0.take());
+        pay(p, s);
+    }
+    all
+}
+
+/// A sum covers so many chunks at most: of more, the rest is the next block.
+#[test]
+fn each_chunk_of_a_large_frame_is_in_a_block() {
+    for (code, beside, n, apart) in [
+        ("rlc", false, 100, 1),
+        ("rlc", false, 128, 1),
+        ("rlc", false, 220, 1),
+        ("rlc", false, 500, 1),
+        ("rlc", false, 500, 3),
+        ("xor", false, 500, 1),
+        ("rlc", true, 100, 1),
+        ("rlc", true, 220, 1),
+        ("rlc", true, 500, 1),
+        ("rlc", true, 500, 3),
+        ("xor", true, 500, 1),
+    ] {
+        let case = format!("{code}, beside {beside}: {n} chunks, TSNs {apart} apart");
+        let mut p = policy(&format!("rate=1,late=1,code={code}"));
+        let mut s = unsteady(&mut *p);
+        let (now, one) = (s.now, s.chunks[0]);
+        // One in a hundred takes 300 ms, the others at most 150.
+        (0..6_000).for_each(|i| p.answered(PathId(0), ms(if i % 100 == 0 { 300 } else { 130 + i % 20 })));
+        let (age, life) = (if beside { 10 } else { 120 }, 170);
+        s.chunks =
+            (0..n).map(|i| ChunkView { tsn: Tsn(40 + i * apart), last_sent: Some(now - ms(age)), ..one }).collect();
+        s.chunks.iter_mut().for_each(|c| c.deadline = Some(now + ms(life - age)));
+        if beside {
+            (s.paths[0].overtaken_at, s.declined) = (Some(now), true);
+            let path = &mut s.paths[0];
+            (path.min_rtt, path.one_way, path.capacity) = (ms(120), ms(120), Rate::from_bytes_per_sec(1_000_000));
+        }
+        let (mut covered, mut sums) = (std::collections::BTreeSet::<u32>::new(), Vec::<Vec<u32>>::new());
+        for _ in 0..(life - age) {
+            sums.extend(all_sums(&mut *p, &s, usize::from(!beside)));
+            s.now += ms(1);
+        }
+        for sum in &sums {
+            let first = Tsn(sum[0]);
+            assert!(sum.len() <= 128 && sum.iter().all(|t| u64::from(Tsn(*t).distance(first)) < MOST_SPAN), "{case}");
+            covered.extend(sum);
+        }
+        assert_eq!(covered.len() as u32, n, "{case}: {:?}", sums.iter().map(Vec::len).collect::<Vec<_>>());
+    }
+}
