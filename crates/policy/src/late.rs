@@ -13,7 +13,7 @@
 
 use crate::view::{AssocView, ChunkView, PathView};
 use ages::Ages;
-use anabranch_base::{Duration, Instant, PathId, Tsn, earlier};
+use anabranch_base::{Duration, Instant, PathId, PathSet, Tsn, earlier};
 use anabranch_code::Code;
 use block::{Block, Cover};
 use std::collections::BTreeSet;
@@ -38,6 +38,8 @@ const DELAYS: f64 = 0.1;
 const LATELY: Duration = Duration::from_secs(1);
 /// Nothing joins a block when nothing has for the time of so many packets.
 const PACKETS: u64 = 2;
+/// So long after a look at what is in flight another one may find more.
+const AGAIN: Duration = Duration::from_millis(1);
 /// So many packets of new data that have not left wait for a window.
 const BACKLOG: u64 = 4;
 
@@ -53,7 +55,10 @@ fn saves(parts: &[f64], code: Code, most: usize) -> Vec<f64> {
     }
     let mut happen = vec![1.0];
     for p in parts {
-        happen.push(0.0);
+        // More than there are sums say nothing.
+        if happen.len() <= most {
+            happen.push(0.0);
+        }
         let mut fewer = 0.0;
         for h in &mut happen {
             (*h, fewer) = (*h * (1.0 - p) + fewer * p, *h);
@@ -115,13 +120,17 @@ pub(crate) struct Late {
     looks: Option<Instant>,
     /// What left last by this path behind this TSN had no room in the block beside.
     rest: Option<(PathId, Tsn)>,
-    /// When the newest chunk had left of the block that was judged last; has anything left since one was?
+    /// When the newest chunk had left of the block that was judged last; by which paths anything has left since one was.
     judged: Instant,
-    fresh: bool,
+    fresh: PathSet,
     /// When new data last waited.
     waited: Instant,
     /// When the next block's moment comes.
     wakes: Option<Instant>,
+    /// Where none is worth a sum: when to look again, unless something leaves by then whose moment it is, by the time that a
+    /// sum takes.
+    rests: Option<Instant>,
+    takes: Duration,
     price: f64,
     price_beside: f64,
     candidates: Vec<Candidate>,
@@ -138,9 +147,11 @@ impl Late {
             looks: None,
             rest: None,
             judged: Instant::ZERO,
-            fresh: false,
+            fresh: PathSet::EMPTY,
             waited: Instant::ZERO,
             wakes: None,
+            rests: None,
+            takes: Duration::ZERO,
             price: PRICE.0,
             price_beside: PRICE.0,
             candidates: vec![],
@@ -166,6 +177,7 @@ impl Late {
         if let Some(b) = &mut self.block {
             b.take(code, plan);
         }
+        self.block.take_if(|b| b.left == 0);
     }
     /// The sum that leaves next by `path` beside new data, if one is wanted there that will be in time.
     pub fn wants_beside(&self, now: Instant, path: PathId, takes: Duration) -> bool {
@@ -176,6 +188,7 @@ impl Late {
         if let Some((_, b)) = &mut self.beside {
             b.take(code, plan);
         }
+        self.beside.take_if(|(_, b)| b.left == 0);
     }
     fn has_backlog(cx: &AssocView<'_>) -> bool {
         cx.unsent >= BACKLOG * cx.paths.iter().map(|p| p.mtu).max().unwrap_or(0)
@@ -183,20 +196,30 @@ impl Late {
     /// Might a sum leave now? Where new data were offered to all paths, it notes whether some wait.
     pub fn is_turn(&mut self, cx: &AssocView<'_>) -> bool {
         if !cx.declined {
-            return self.block.is_some() || self.wakes.is_none_or(|t| t <= cx.now);
+            return self.block.is_some() || self.wakes.or(self.rests).is_none_or(|t| t <= cx.now);
         }
         if Self::has_backlog(cx) {
             self.waited = cx.now;
         }
-        self.beside.is_some() || self.rest.is_some() || self.fresh && self.looks.is_none_or(|t| t <= cx.now)
+        self.beside.is_some() || self.rest.is_some() || self.is_fresh(cx.now, self.fresh)
     }
     /// When it might be the next time.
     pub fn wakeup(&self) -> Option<Instant> {
         earlier(self.wakes, self.looks)
     }
     /// A chunk left for the first time.
-    pub fn sent(&mut self) {
-        self.fresh = true;
+    pub fn sent(&mut self, by: Option<PathId>, deadline: Option<Instant>) {
+        self.fresh = by.map_or(self.fresh, |p| self.fresh.with(p));
+        self.rests.take_if(|t| deadline.is_some_and(|d| d <= *t + self.takes));
+    }
+    /// Has anything left by one of these paths since its last block was judged, and is it time to look?
+    fn is_fresh(&self, now: Instant, paths: PathSet) -> bool {
+        !self.fresh.and(paths).is_empty() && self.looks.is_none_or(|t| t <= now)
+    }
+    /// May there be another block for sums by this path?
+    pub fn looks_beside(&mut self, now: Instant, path: PathId) -> bool {
+        self.beside = None;
+        self.rest.is_some_and(|(p, _)| p == path) || self.is_fresh(now, PathSet::only(path))
     }
     /// Is it in a block?
     pub fn has(&self, tsn: Tsn) -> bool {
@@ -213,6 +236,7 @@ impl Late {
         (self.beside, self.looks) = (None, None);
         let rest = self.rest.take().filter(|(path, _)| *path == by.id).map(|(_, behind)| behind);
         let here = || self.candidates.iter().filter(|c| c.path == by.id);
+        self.fresh = self.fresh.without(by.id);
         let Some(last) = here().map(|c| c.deadline).max() else { return };
         let of_block = |c: &&Candidate| c.deadline + TOGETHER >= last && rest.is_none_or(|t| c.tsn.after(t));
         let Some(due) = here().filter(of_block).map(|c| c.deadline).min() else { return };
@@ -221,10 +245,10 @@ impl Late {
         let packet = crate::predict::rate(by).time_for(by.mtu);
         let joined = newest + packet * PACKETS;
         if joined > cx.now && rest.is_none() {
-            self.looks = Some(joined);
+            (self.looks, self.fresh) = (Some(joined), self.fresh.with(by.id));
             return;
         }
-        (self.judged, self.fresh) = (newest, false);
+        self.judged = newest;
         let Some(ages) = self.ages.get(by.id.index()) else { return };
         let mut cover = Cover::default();
         here().filter(of_block).for_each(|c| cover.add(c.tsn, self.missing(cx, by.id, c, c.deadline)));
@@ -260,12 +284,15 @@ impl Late {
         code: Code,
         most: usize,
     ) {
-        (self.block, self.wakes) = (None, None);
+        (self.block, self.wakes, self.rests) = (None, None, None);
         let had = core::mem::take(&mut self.had);
         self.had.extend(self.candidates.iter().map(|c| c.tsn.0).filter(|t| had.contains(t)));
         self.candidates.retain(|c| !had.contains(&c.tsn.0));
         let worth_it = |c: &&Candidate| self.missing(cx, by, c, c.deadline) > SURE;
-        let Some(first) = self.candidates.iter().filter(worth_it).map(|c| c.deadline).min() else { return };
+        let Some(first) = self.candidates.iter().filter(worth_it).map(|c| c.deadline).min() else {
+            (self.rests, self.takes) = (Some(cx.now + AGAIN), takes + spare);
+            return;
+        };
         let moment = first - (takes + spare);
         if moment > cx.now {
             self.wakes = Some(moment);
@@ -297,7 +324,7 @@ impl Late {
         self.had.extend(cover.tsns().iter().map(|t| t.0));
         // There may be another block right behind: what had no room is one.
         let at_once = sums > 0 && cover.cut_behind().is_some();
-        self.wakes = Some(if at_once { cx.now } else { cx.now + Duration::from_millis(1) });
+        self.wakes = Some(if at_once { cx.now } else { cx.now + AGAIN });
         self.block = cover.block(sums, first);
     }
 }

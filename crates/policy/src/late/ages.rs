@@ -16,12 +16,14 @@ const FEW: u32 = 16;
 pub(crate) struct Ages {
     /// By bin.
     counts: Vec<u32>,
+    /// By bin: how many are in higher ones.
+    above: Vec<u32>,
     all: u32,
 }
 
 impl Default for Ages {
     fn default() -> Self {
-        Ages { counts: vec![0; BINS], all: 0 }
+        Ages { counts: vec![0; BINS], above: vec![0; BINS], all: 0 }
     }
 }
 
@@ -30,12 +32,18 @@ impl Ages {
         let bin = (age.as_nanos() / BIN.as_nanos()) as usize;
         if self.all >= MOST_AGES * NEW {
             self.counts.iter_mut().for_each(|c| *c /= 2);
-            self.all = self.counts.iter().sum();
+            self.all = 0;
+            for (above, count) in self.above.iter_mut().zip(&self.counts).rev() {
+                *above = self.all;
+                self.all += count;
+            }
         }
-        if let Some(c) = self.counts.get_mut(bin.min(BINS - 1)) {
+        let bin = bin.min(BINS - 1);
+        if let Some(c) = self.counts.get_mut(bin) {
             *c += NEW;
             self.all += NEW;
         }
+        self.above.iter_mut().take(bin).for_each(|a| *a += NEW);
     }
     /// The part that takes longer than `age`, evenly spread within a bin; none while little is known.
     pub fn longer_than(&self, age: Duration) -> Option<f64> {
@@ -44,7 +52,7 @@ impl Ages {
         }
         let at = age.as_nanos() as f64 / BIN.as_nanos() as f64;
         let bin = at as usize;
-        let above: u32 = self.counts.iter().skip(bin + 1).sum();
+        let above = self.above.get(bin).copied().unwrap_or(0);
         let here = f64::from(self.counts.get(bin).copied().unwrap_or(0));
         let within = if bin < BINS { here * (1.0 - at.fract()) } else { 0.0 };
         Some((f64::from(above) + within) / f64::from(self.all))

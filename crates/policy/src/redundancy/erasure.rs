@@ -27,15 +27,17 @@ use crate::late::Late;
 use crate::parity::{MOST_COVERED, MOST_SPAN, head_len, write_head};
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
 use crate::view::{AssocView, ChunkView, PathView};
-use anabranch_base::{Duration, Instant, PathId, Ppm, Tsn, earlier};
+use anabranch_base::{Duration, Instant, PathId, PathSet, Ppm, Tsn, earlier};
 use anabranch_code::{Code, Combiner};
 use hurried::Lives;
+use quiet::Quiet;
 use std::collections::VecDeque;
 use summed::Summed;
 
 mod hurried;
 mod lateness;
 mod losses;
+mod quiet;
 mod summed;
 
 pub(super) const POLICY: Policy<dyn Redundancy> = Policy {
@@ -97,12 +99,19 @@ struct Erasure {
     lives: Lives,
     hurries: bool,
     found: Vec<ChunkView>,
+    /// By path: how many of the chunks that plain sums are to cover are there.
+    on: Vec<usize>,
     guard: Duration,
     copies: Option<DeadlineCopy>,
     /// What was worth asking for in this opportunity: copies, sums.
     worth: (bool, bool),
-    /// What is in flight, where both look at it.
+    /// What is in flight, where both look at it; empty before they did in this opportunity.
     seen: Vec<ChunkView>,
+    /// The paths for which copies were asked about in it.
+    asked: PathSet,
+    /// No sum for what is lost was wanted, and no copy.
+    no_sum: Quiet,
+    no_copy: Quiet,
     counters: [Counter; 9],
 }
 
@@ -146,10 +155,14 @@ impl Erasure {
             lives: Lives::new(),
             hurries: false,
             found: vec![],
+            on: vec![],
             guard: p.millis("guard"),
             copies: p.flag("copies").then(DeadlineCopy::usual),
             worth: (false, false),
             seen: vec![],
+            asked: PathSet::EMPTY,
+            no_sum: Quiet::default(),
+            no_copy: Quiet::default(),
             counters: [
                 ("parity", 0),
                 ("parity-bytes", 0),
@@ -189,7 +202,24 @@ impl Erasure {
             self.count(RATE);
             return false;
         }
-        lossy
+        lossy && !self.is_no_sum_wanted(cx)
+    }
+
+    /// A copy on `path`, if one is wanted there.
+    fn copy(
+        &mut self,
+        cx: &AssocView<'_>,
+        path: &PathView,
+        outstanding: &mut dyn Iterator<Item = ChunkView>,
+    ) -> Option<Extra> {
+        let copies = self.copies.as_mut()?;
+        let copy = copies.extra(cx, path, outstanding);
+        self.asked = self.asked.with(path.id);
+        // Otherwise it says itself when it is to be asked again.
+        if copy.is_none() && cx.eligible.except(self.asked).is_empty() && copies.wakeup().is_none() {
+            self.no_copy.begin(cx, None, None);
+        }
+        copy
     }
 
     /// A sum on `path`, if it is wanted there.
@@ -224,8 +254,9 @@ impl Redundancy for Erasure {
         &self.counters
     }
     fn worth_asking(&mut self, cx: &AssocView<'_>) -> bool {
-        self.decided = None;
-        let copies = self.copies.as_mut().is_some_and(|c| c.worth_asking(cx));
+        (self.decided, self.asked) = (None, PathSet::EMPTY);
+        self.seen.clear();
+        let copies = self.copies.as_mut().is_some_and(|c| !self.no_copy.holds(cx) && c.worth_asking(cx));
         let sums = (self.copies.is_none() || cx.unsent == 0) && self.are_sums_worth_it(cx);
         self.worth = (copies, sums);
         copies || sums
@@ -236,14 +267,19 @@ impl Redundancy for Erasure {
         path: &PathView,
         outstanding: &mut dyn Iterator<Item = ChunkView>,
     ) -> Option<Extra> {
-        let Some(mut copies) = self.copies.take() else { return self.sum(cx, path, outstanding) };
-        let mut seen = core::mem::take(&mut self.seen);
-        seen.clear();
-        seen.extend(outstanding);
         let (copying, summing) = self.worth;
-        let copy = if copying { copies.extra(cx, path, &mut seen.iter().copied()) } else { None };
-        self.copies = Some(copies);
-        let extra = if copy.is_none() && summing { self.sum(cx, path, &mut seen.iter().copied()) } else { copy };
+        if !copying {
+            return self.sum(cx, path, outstanding);
+        }
+        if !summing {
+            return self.copy(cx, path, outstanding);
+        }
+        let mut seen = core::mem::take(&mut self.seen);
+        if seen.is_empty() {
+            seen.extend(outstanding);
+        }
+        let copy = self.copy(cx, path, &mut seen.iter().copied());
+        let extra = copy.or_else(|| self.sum(cx, path, &mut seen.iter().copied()));
         self.seen = seen;
         extra
     }
@@ -291,22 +327,30 @@ impl Redundancy for Erasure {
         }
     }
     fn repaired(&mut self, _tsn: Tsn) {
+        self.no_sum.end();
+        self.no_copy.end();
         self.count(RESTORED);
     }
     fn sent(&mut self, s: &SentPayload<'_>) {
+        self.no_sum.end();
+        self.no_copy.end();
         if s.chunk.transmissions == 1 {
             // What was not used for long is no licence for a burst.
             let most = if self.late.is_some() { 8 } else { 4 } * 1_500 * 1_000_000;
             self.credit = (self.credit + s.chunk.len * u64::from(self.rate.0)).min(most);
             self.counters[DATA].1 += s.chunk.len;
             if let Some(late) = &mut self.late {
-                late.sent();
-                self.lives.sent(s.at, deadline(s.chunk, self.latency));
+                let due = deadline(s.chunk, self.latency);
+                late.sent(s.chunk.last_path, due);
+                self.lives.sent(s.at, due);
             }
         }
     }
 }
 
+#[cfg(test)]
+#[path = "erasure/looks.rs"]
+mod looks;
 #[cfg(test)]
 #[path = "erasure/tests.rs"]
 mod tests;

@@ -73,7 +73,7 @@ impl Erasure {
     pub(super) fn may_be_hurried(&mut self, cx: &AssocView<'_>) -> bool {
         let lossy = cx.paths.iter().any(|p| p.in_flight > 0 && p.loss.0 > 0);
         let Some(hurry) = Hurry::of(cx).filter(|_| lossy) else { return false };
-        self.lives.may_be(cx.now, &hurry)
+        self.lives.may_be(cx.now, &hurry) && !self.is_no_sum_wanted(cx)
     }
     /// Where new data were offered all room: the path of a sum beside what will be late there, or else of one for what is
     /// hurried.

@@ -42,7 +42,7 @@ impl Erasure {
         // Where something waits already, a sum makes late what comes next.
         let (path, forecast) = unsteady.find(|(_, f)| f.queued == 0)?;
         let takes = forecast.arrival(path.mtu);
-        if !late.wants_beside(cx.now, path.id, takes) {
+        if !late.wants_beside(cx.now, path.id, takes) && late.looks_beside(cx.now, path.id) {
             late.begin();
             self.note_in_flight(cx, late, takes, None, outstanding);
             let most = self.credit / (path.mtu.max(1) * 1_000_000);

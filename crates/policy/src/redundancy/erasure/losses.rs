@@ -5,7 +5,7 @@ use super::{ENOUGH, Erasure, IN_TIME, NO_LOSS, in_flight};
 use crate::parity::{MOST_COVERED, MOST_SPAN};
 use crate::predict::Forecast;
 use crate::view::{AssocView, ChunkView, PathView};
-use anabranch_base::{Duration, Instant, PathId, Tsn};
+use anabranch_base::{Duration, Instant, PathId, Tsn, earlier};
 use anabranch_code::Code;
 
 /// Standard deviations above the losses that are to be expected.
@@ -18,8 +18,8 @@ const WORTH: f64 = 0.5;
 struct Cover {
     expected: f64,
     variance: f64,
-    /// By path: how much of it is there.
-    on: Vec<usize>,
+    /// When the first of it is too old or too late.
+    until: Option<Instant>,
     in_time: bool,
     summed: bool,
 }
@@ -39,8 +39,10 @@ impl Erasure {
         quickest: Duration,
         outstanding: &mut dyn Iterator<Item = ChunkView>,
     ) -> Cover {
-        let mut cover = Cover { on: vec![0; cx.paths.len()], ..Cover::default() };
+        let (mut cover, mut begins) = (Cover::default(), 0);
         self.plan.clear();
+        self.on.clear();
+        self.on.resize(cx.paths.len(), 0);
         for c in outstanding {
             let Some((from, sent, deadline)) = in_flight(cx, &c, self.latency) else { continue };
             if cx.now.since(sent) > self.window || c.live_copies != 1 {
@@ -58,19 +60,21 @@ impl Erasure {
                 continue;
             }
             // Too far apart for one sum: the newest are what others do not cover.
-            while self.plan.len() >= MOST_COVERED
-                || self.plan.first().is_some_and(|f| u64::from(c.tsn.distance(*f)) >= MOST_SPAN)
+            while self.plan.len() - begins >= MOST_COVERED
+                || self.plan.get(begins).is_some_and(|f| u64::from(c.tsn.distance(*f)) >= MOST_SPAN)
             {
-                self.plan.remove(0);
+                begins += 1;
             }
             self.plan.push(c.tsn);
             let loss = f64::from(from.loss.0) / 1e6;
             cover.expected += loss;
             cover.variance += loss * (1.0 - loss);
-            if let Some(n) = cover.on.get_mut(from.id.index()) {
+            if let Some(n) = self.on.get_mut(from.id.index()) {
                 *n += 1;
             }
+            cover.until = earlier(cover.until, Some((deadline - quickest).min(sent + self.window)));
         }
+        self.plan.drain(..begins);
         cover
     }
 
@@ -92,6 +96,15 @@ impl Erasure {
         self.recent.iter().map(overlap).sum()
     }
 
+    /// Nothing has changed since none was wanted.
+    pub(super) fn is_no_sum_wanted(&mut self, cx: &AssocView<'_>) -> bool {
+        let none = self.no_sum.holds(cx);
+        if let Some(why) = self.no_sum.why().filter(|_| none) {
+            self.count(why);
+        }
+        none
+    }
+
     /// The path of the next sum, if one is wanted.
     pub(super) fn decide(
         &mut self,
@@ -101,18 +114,19 @@ impl Erasure {
         let arrives = |p: &PathView| Forecast::of(cx.now, p).arrival(p.mtu);
         let quickest = cx.open().map(arrives).min()?;
         let cover = self.gather(cx, cx.now + quickest, quickest, outstanding);
-        if self.plan.is_empty() {
-            if cover.in_time || cover.summed {
-                self.count(if cover.summed { ENOUGH } else { IN_TIME });
-            }
-            return None;
-        }
         let wanted = cover.expected + DEVIATIONS * cover.variance.sqrt();
         if wanted - self.covered() < WORTH {
-            self.count(if cover.expected > 0.0 { ENOUGH } else { NO_LOSS });
+            let why = match (self.plan.is_empty(), cover.summed) {
+                (true, false) => cover.in_time.then_some(IN_TIME),
+                (true, true) => Some(ENOUGH),
+                (false, _) => Some(if cover.expected > 0.0 { ENOUGH } else { NO_LOSS }),
+            };
+            why.into_iter().for_each(|w| self.count(w));
+            // What is wanted grows with what leaves or is lost alone; what others cover of it may shrink as it gets old.
+            self.no_sum.begin(cx, cover.until.filter(|_| wanted >= WORTH), why);
             return None;
         }
-        let carries = |p: &PathView| cover.on.get(p.id.index()).copied().unwrap_or(0);
+        let carries = |p: &PathView| self.on.get(p.id.index()).copied().unwrap_or(0);
         let most = |p: &PathView| 2 * carries(p) > self.plan.len();
         let best = cx.open().min_by_key(|p| (most(p), arrives(p)))?;
         if self.code == Code::Xor {

@@ -4,7 +4,7 @@ use crate::testing::{Scene, ms};
 use anabranch_base::{PathSet, Rate};
 
 /// Twenty chunks in flight on path 0, which loses 5 %, due 60 ms after they left; round trips of 40 and 50 ms.
-fn scene() -> Scene {
+pub(super) fn scene() -> Scene {
     let mut s = Scene::new(2, 20);
     for (i, rtt) in [(0, 40), (1, 50)] {
         let p = s.rtt(i, rtt);
@@ -20,15 +20,15 @@ fn scene() -> Scene {
     s
 }
 
-fn policy(params: &str) -> Box<dyn Redundancy> {
+pub(super) fn policy(params: &str) -> Box<dyn Redundancy> {
     crate::testing::built(&POLICY, params, 1)
 }
 
-fn pay(p: &mut dyn Redundancy, s: &Scene) {
+pub(super) fn pay(p: &mut dyn Redundancy, s: &Scene) {
     s.chunks.iter().for_each(|c| p.sent(&SentPayload { chunk: c, payload: &[], at: s.now }));
 }
 
-struct Board;
+pub(super) struct Board;
 
 impl Sources for Board {
     fn source(&self, tsn: Tsn) -> Option<Source<'_>> {
@@ -36,11 +36,11 @@ impl Sources for Board {
     }
 }
 
-fn ask(p: &mut dyn Redundancy, s: &Scene, path: usize) -> Option<Extra> {
+pub(super) fn ask(p: &mut dyn Redundancy, s: &Scene, path: usize) -> Option<Extra> {
     p.worth_asking(&s.cx()).then(|| p.extra(&s.cx(), &s.paths[path], &mut s.chunks.iter().copied())).flatten()
 }
 
-fn counted(p: &dyn Redundancy, name: &str) -> u64 {
+pub(super) fn counted(p: &dyn Redundancy, name: &str) -> u64 {
     p.counters().iter().find(|c| c.0 == name).unwrap().1
 }
 
@@ -106,7 +106,7 @@ fn what_a_sum_covers_needs_no_second_one() {
 
 /// A board that keeps which chunks it was asked for.
 #[derive(Default)]
-struct Asked(std::cell::RefCell<Vec<u32>>);
+pub(super) struct Asked(pub std::cell::RefCell<Vec<u32>>);
 
 impl Sources for Asked {
     fn source(&self, tsn: Tsn) -> Option<Source<'_>> {
@@ -145,6 +145,7 @@ fn no_two_plain_sums_are_over_the_same_chunks() {
     for n in 60..65 {
         let mut c = s.chunks[0];
         (c.tsn, c.last_sent, c.deadline) = (Tsn(n), Some(s.now), Some(s.now + ms(60)));
+        p.sent(&SentPayload { chunk: &c, payload: &[], at: s.now });
         s.chunks.push(c);
     }
     let next = sums(&mut *p, &s).concat();
@@ -198,7 +199,7 @@ impl Sources for Without {
 }
 
 /// Ten chunks in flight on path 0, which takes 100 to 300 ms; they left 150 ms ago and are due in 50. Path 1 takes 20.
-fn unsteady(p: &mut dyn Redundancy) -> Scene {
+pub(super) fn unsteady(p: &mut dyn Redundancy) -> Scene {
     let mut s = Scene::new(2, 10);
     for (i, rtt) in [(0, 200), (1, 40)] {
         let p = s.rtt(i, rtt);
