@@ -281,6 +281,67 @@ fn packets_for_each_datagram(more: &[&str]) -> f64 {
     rows.last().unwrap()["paths"][0]["packets_sent"].as_f64().unwrap() / 600.0
 }
 
+/// ffmpeg's datagrams have 1,472 bytes unless it is given `pkt_size`; the encoder may have run before `send` did.
+#[test]
+fn packets_that_run_on_across_datagrams_are_media() {
+    for (size, from) in [(1_472, 0), (1_000, 0), (1_400, 77), (8_192, 100)] {
+        let (port, input) = (port(), port());
+        let (_dir, out) = scratch();
+        let r = receiver(port, out.to_str().unwrap(), &[]);
+        let s = sender(&format!("udp://127.0.0.1:{input}"), port);
+        listening(input);
+        let part = &clip()[from..from + 200_000];
+        fed(input, part.chunks(size).map(<[u8]>::to_vec));
+        sleep(Duration::from_millis(300));
+        s.signal("INT");
+        let e = s.wait();
+        assert_eq!(e.code(), Some(130), "{}", e.stderr);
+        assert!(from > 0 || e.stderr.is_empty(), "{}", e.stderr);
+        assert_eq!(rows(&e.out())[0]["mode"], "media", "{size} from {from}");
+        assert!(rows(&e.out()).last().unwrap()["stream"]["frames"].as_u64() > Some(5), "{size} from {from}");
+        r.wait().check(0, None);
+        same(&std::fs::read(&out).unwrap(), part);
+    }
+}
+
+/// What looks like a stream and cannot be taken for one is said; what does not goes without a word.
+#[test]
+fn what_only_looks_like_a_stream_goes_as_datagrams_and_that_is_said() {
+    let clip = clip();
+    let wide: Vec<u8> = clip.chunks(188).take(400).flat_map(|p| [&[1, 2, 3, 4], p].concat()).collect();
+    let cut = |bytes: &[u8], size: usize| bytes.chunks_exact(size).take(50).map(<[u8]>::to_vec).collect::<Vec<_>>();
+    let holes = (0..50).map(|i| clip[i * 1_001..][..700].to_vec()).collect();
+    let cases: [(Vec<Vec<u8>>, &[&str]); 5] = [
+        (cut(&wide, 1_472), &["packets of 192 bytes (M2TS", "without -mpegts_m2ts_mode"]),
+        (cut(&wide, 7 * 192), &["packets of 192 bytes (M2TS"]),
+        (holes, &["looks like a transport stream", "take --mode media"]),
+        ([cut(&clip[100..164], 64), cut(&clip[164..], 1_472)].concat(), &["its first datagram did not show"]),
+        (cut(&noise(60_000, 9), 1_200), &[]),
+    ];
+    for (datagrams, needles) in cases {
+        let (port, input) = (port(), port());
+        let (sink, sink_port) = bound();
+        let r = receiver(port, &format!("udp://127.0.0.1:{sink_port}"), &[]);
+        let s = sender(&format!("udp://127.0.0.1:{input}"), port);
+        listening(input);
+        let came = tap(sink, Vec::new());
+        fed(input, datagrams.clone());
+        sleep(Duration::from_millis(300));
+        s.signal("INT");
+        let e = s.wait();
+        assert_eq!(e.code(), Some(130), "{}", e.stderr);
+        assert_eq!(e.stderr.lines().count(), usize::from(!needles.is_empty()), "{}", e.stderr);
+        assert!(needles.iter().all(|n| e.stderr.contains(n)), "{needles:?}: {}", e.stderr);
+        assert_eq!(rows(&e.out())[0]["mode"], "datagram");
+        r.wait().check(0, None);
+        let mut came: Vec<_> = came.recv().unwrap().into_iter().map(|(_, d)| d).collect();
+        let mut sent = datagrams;
+        came.sort();
+        sent.sort();
+        assert!(came == sent, "{} of {} datagrams", came.len(), sent.len());
+    }
+}
+
 #[test]
 fn an_output_in_rtp_takes_a_transport_stream_only() {
     let (dir, _) = scratch();

@@ -19,6 +19,11 @@ pub fn is_transport_stream(head: &[u8]) -> bool {
     (0..head.len().saturating_sub((ENOUGH - 1) * PACKET)).any(|from| run(from) >= ENOUGH)
 }
 
+/// What a transport stream's packets have besides 188 bytes.
+pub fn more_than_188(size: usize) -> &'static str {
+    if size == 192 { "M2TS: a time in front of each" } else { "parity behind each" }
+}
+
 /// What begins a film in a container, and where.
 const FILMS: [(usize, &[u8], &str); 7] = [
     (4, b"ftyp", "an MP4 film"),

@@ -48,6 +48,8 @@ pub struct Input {
     pieces: Pieces,
     /// Takes the pieces out of RTP.
     rtp: Option<Box<rtp::Rtp>>,
+    /// Looks whether what goes as datagrams turns out to be a transport stream.
+    watch: Option<rtp::Watch>,
     /// It runs at its own pace, whoever takes it.
     paced: bool,
     /// Of a network source.
@@ -80,7 +82,16 @@ impl Input {
     }
 
     fn of(name: String, uri: InputUri, file: Option<FileMark>, rx: mpsc::Receiver<Result<Chunk, Failure>>) -> Self {
-        Input { name, uri, file, pieces: Pieces::new(rx), rtp: None, paced: false, pause: udp::Pause::default() }
+        Input {
+            name,
+            uri,
+            file,
+            pieces: Pieces::new(rx),
+            rtp: None,
+            watch: None,
+            paced: false,
+            pause: udp::Pause::default(),
+        }
     }
 
     /// Media that are played so much later: a small part of that is no loss, and saves most of what reading costs.
@@ -120,7 +131,16 @@ impl Input {
 
     /// The next piece; none at the end. May be dropped at any time.
     pub async fn next(&mut self) -> Result<Option<Chunk>, Failure> {
-        if self.rtp.is_some() { self.next_of_rtp().await } else { self.pieces.next().await }
+        if self.rtp.is_some() {
+            return self.next_of_rtp().await;
+        }
+        let chunk = self.pieces.next().await?;
+        if let (Some(watch), Some(chunk)) = (&mut self.watch, &chunk)
+            && watch.is_over(&chunk.bytes, &self.name)
+        {
+            self.watch = None;
+        }
+        Ok(chunk)
     }
 
     /// Goes on whether anybody takes it or not: a network source, or one that runs at a pace. Others wait by themselves.

@@ -4,12 +4,38 @@ use super::{Chunk, Input, detect};
 use crate::exit::{Failure, warning};
 use crate::session::Mode;
 use crate::uri::InputUri;
-use anabranch_media::rtp::{DEFAULT_WINDOW, PAYLOAD_TYPE, Recogniser, RtpReceiver, Verdict};
+use anabranch_media::rtp::{DEFAULT_WINDOW, PAYLOAD_TYPE, Recogniser, RtpReceiver, RunOn, Verdict};
 use anabranch_net::{Instant, now, to_std};
 use std::time::Duration;
 
 /// When nothing more comes for so long, what came says what it is.
 const SILENCE: Duration = Duration::from_millis(500);
+
+/// Datagrams after which no transport stream is expected any more.
+const WATCHED: u32 = 64;
+
+/// Looks on at what goes as datagrams: where `send` begins in the middle of a stream, the first may be a frame's last few
+/// bytes, which look like anything. Datagrams do not wait for it.
+#[derive(Default)]
+pub(super) struct Watch {
+    run_on: RunOn,
+    seen: u32,
+}
+
+impl Watch {
+    /// Is there nothing more to look for? Says so where it is a transport stream.
+    pub fn is_over(&mut self, datagram: &[u8], name: &str) -> bool {
+        self.seen += 1;
+        let found = self.run_on.is_sure(datagram);
+        if found {
+            warning(&format!(
+                "{name} is a transport stream, which its first datagram did not show: it goes as datagrams, without \
+                 classes and without play-out at a fixed latency; take --mode media"
+            ));
+        }
+        found || self.seen >= WATCHED
+    }
+}
 
 /// Takes the stream out of RTP. Says at the end what the network before us did to it.
 pub(super) struct Rtp(RtpReceiver);
@@ -95,24 +121,37 @@ impl Input {
                 }
                 Ok(Mode::Media)
             }
-            Verdict::Plain if !named => Ok(Mode::Media),
+            Verdict::Plain | Verdict::RunsOn if !named => Ok(Mode::Media),
             _ if named => Err(Failure::usage(format!("{}: {}", self.name, refusal(verdict)))),
-            Verdict::Rtp { payload_type } => {
-                warning(&format!(
-                    "{} is RTP with {}, not an MPEG transport stream: each packet goes as a datagram, without classes \
-                     and without play-out at a fixed latency",
-                    self.name,
-                    content(payload_type)
-                ));
+            _ => {
+                match passes_as(verdict) {
+                    Some(what) => warning(&format!("{} {what}", self.name)),
+                    None => self.watch = Some(Watch::default()),
+                }
                 Ok(Mode::Datagram)
             }
-            _ => {
-                // A stream of which one packet is damaged.
-                let first = self.pieces.ahead().next().map_or(&[][..], |c| &c.bytes);
-                let media = first.len().is_multiple_of(188) && detect::is_transport_stream(first);
-                Ok(if media { Mode::Media } else { Mode::Datagram })
-            }
         }
+    }
+}
+
+/// What the user should know of what goes as datagrams, if anything.
+fn passes_as(verdict: Verdict) -> Option<String> {
+    const WITHOUT: &str = "goes as a datagram, without classes and without play-out at a fixed latency";
+    match verdict {
+        Verdict::Rtp { payload_type } => {
+            Some(format!("is RTP with {}, not an MPEG transport stream: each packet {WITHOUT}", content(payload_type)))
+        }
+        Verdict::MayRunOn => Some(format!(
+            "looks like a transport stream whose packets run on from datagram to datagram, with gaps: each datagram \
+             {WITHOUT}; if it is one, take --mode media, and let the encoder send whole packets (ffmpeg: ?pkt_size=1316)"
+        )),
+        Verdict::Wider { size } => Some(format!(
+            "is a transport stream with packets of {size} bytes ({}): each datagram {WITHOUT}; let the encoder send \
+             packets of 188 bytes{}",
+            detect::more_than_188(size),
+            if size == 192 { " (ffmpeg: without -mpegts_m2ts_mode)" } else { "" }
+        )),
+        Verdict::Stream | Verdict::Plain | Verdict::RunsOn | Verdict::Other => None,
     }
 }
 
@@ -125,7 +164,7 @@ fn refusal(verdict: Verdict) -> String {
              {PAYLOAD_TYPE}), or take it from udp://, each packet a datagram without play-out",
             content(payload_type)
         ),
-        Verdict::Stream | Verdict::Other => "what comes is no RTP; take it from udp://".into(),
+        _ => "what comes is no RTP; take it from udp://".into(),
     }
 }
 

@@ -11,6 +11,7 @@ mod packet;
 mod receiver;
 mod recognise;
 mod reorder;
+mod run_on;
 mod sender;
 mod steady;
 
@@ -21,6 +22,7 @@ pub use packet::{Look, is_packets, look};
 pub use receiver::{Piece, RtpReceiver, RtpStats};
 pub use recognise::{Recogniser, Verdict};
 pub use reorder::{Reorder, ReorderStats};
+pub use run_on::RunOn;
 pub use sender::{RtpSender, RtpSenderConfig};
 pub use steady::Steadier;
 

@@ -2,6 +2,7 @@
 
 use super::PAYLOAD_TYPE;
 use super::packet::{Look, look};
+use super::run_on::{Found, RunOn, wider_packets};
 
 /// Packets of one source that settle the question: any two bits may look like RTP's version.
 const ENOUGH: u32 = 3;
@@ -19,6 +20,15 @@ pub enum Verdict {
     Stream,
     /// A transport stream without RTP.
     Plain,
+    /// One whose packets run on from datagram to datagram.
+    RunsOn,
+    /// It looks like one, and has gaps or something else in between.
+    MayRunOn,
+    /// A transport stream whose packets have more than 188 bytes: a time in front of each, or parity behind.
+    Wider {
+        /// Bytes of a packet.
+        size: usize,
+    },
     /// RTP with something else in it.
     Rtp {
         /// Its payload type.
@@ -43,13 +53,14 @@ pub struct Recogniser {
     /// RTP is what the user named: any payload type may hold a transport stream, and something else first is no verdict.
     named: bool,
     sources: Vec<Source>,
+    run_on: RunOn,
     plain: u32,
     seen: u32,
 }
 
 impl Recogniser {
     /// For input that may be anything: only payload type 33 is a transport stream, and the first datagram that is no
-    /// RTP settles it.
+    /// RTP settles it unless packets of a transport stream may run on in the next.
     pub fn new() -> Self {
         Recogniser::default()
     }
@@ -61,7 +72,17 @@ impl Recogniser {
 
     /// Looks at the next datagram; returns what they are once that is sure.
     pub fn push(&mut self, datagram: &[u8]) -> Option<Verdict> {
-        let source = match look(datagram) {
+        let look = look(datagram);
+        let runs_on = match look {
+            Look::Plain | Look::Stream { .. } => Found::Nothing,
+            _ if self.named => Found::Nothing,
+            // Any bytes may be first where a packet runs on, also those of RTP and RTCP.
+            _ => self.run_on.push(datagram),
+        };
+        if runs_on == Found::Sure {
+            return Some(Verdict::RunsOn);
+        }
+        let source = match look {
             // Says nothing about what it goes with.
             Look::Control => None,
             Look::Stream { payload_type, ssrc, sequence, .. } => {
@@ -72,7 +93,9 @@ impl Recogniser {
                 Some(Source { ssrc, payload_type, stream: false, sequence, count: 1 })
             }
             Look::Plain if !self.named => return Some(Verdict::Plain),
-            Look::Unknown if !self.named => return Some(Verdict::Other),
+            Look::Unknown if !self.named && !self.run_on.has_begun() => {
+                return Some(wider_packets(datagram).map_or(Verdict::Other, |size| Verdict::Wider { size }));
+            }
             Look::Plain => {
                 self.plain += 1;
                 if self.plain >= ENOUGH {
@@ -92,6 +115,8 @@ impl Recogniser {
         let best = self.sources.iter().max_by_key(|s| (s.stream, s.count));
         match best {
             Some(s) if self.named => s.verdict(),
+            _ if self.run_on.is_likely() => Verdict::RunsOn,
+            _ if self.run_on.has_begun() => Verdict::MayRunOn,
             None if self.plain > 0 => Verdict::Plain,
             _ => Verdict::Other,
         }

@@ -2,6 +2,7 @@
 
 mod order;
 mod packets;
+mod running_on;
 mod sending;
 mod times;
 
