@@ -8,6 +8,7 @@ use anabranch_net::{AssocConfig, Constants, Local, OwnParameter, PathMtuDiscover
 use anabranch_policy::Hook;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Once;
 use std::time::Duration;
 
 /// Bytes of the headers of IPv6 and UDP, the largest in front of SCTP.
@@ -114,14 +115,27 @@ impl PolicyArgs {
     pub fn profile(&self, uri: &PeerUri) -> Result<Profile, Failure> {
         let name = self.profile.as_deref().or(uri.profile.as_deref()).unwrap_or(DEFAULT_PROFILE);
         let mut profile = Profile::named(name).map_err(Failure::usage)?;
+        let mut named = Vec::new();
         if let Some(scheduler) = self.scheduler.as_deref().or(uri.scheduler.as_deref()) {
             profile.set(Hook::PathScheduler, scheduler).map_err(Failure::usage)?;
+            named.push(Hook::PathScheduler);
         }
         for setting in &self.set {
             let (hook, spec) = setting.split_once('=').ok_or_else(|| {
                 Failure::usage(format!("--set {setting}: write HOOK=POLICY, for example window=rfc9260"))
             })?;
-            profile.set(hook.trim().parse().map_err(Failure::usage)?, spec.trim()).map_err(Failure::usage)?;
+            let hook = hook.trim().parse().map_err(Failure::usage)?;
+            profile.set(hook, spec.trim()).map_err(Failure::usage)?;
+            named.push(hook);
+        }
+        if let Some(was) = profile.yield_to(&named) {
+            static SAID: Once = Once::new();
+            let scheduler = profile.get(Hook::PathScheduler);
+            SAID.call_once(|| {
+                tracing::info!(
+                    "redundancy {was} of profile {name} is off: scheduler {scheduler} sends every chunk on every path"
+                );
+            });
         }
         Ok(profile)
     }
@@ -213,6 +227,41 @@ mod tests {
         assert_eq!(p.get(Hook::LossThreshold), "early_retransmit");
         for bad in [args(Some("nope"), None, &[]), args(None, Some("nope"), &[]), args(None, None, &["window"])] {
             assert!(matches!(bad.profile(&uri), Err(Failure::Usage(_))));
+        }
+    }
+
+    /// A scheduler that the user names switches off what only comes with the profile, and nothing that is named too.
+    #[test]
+    fn a_named_scheduler_wins_over_the_redundancy_of_the_profile() {
+        let uri = |query: &str| PeerUri::parse(&format!("h{query}")).unwrap();
+        for name in Profile::names() {
+            let own = Profile::named(name).unwrap();
+            let counts_by_tsn = own.get(Hook::LossCount) == "tsn";
+            for (query, scheduler, set) in [
+                ("", Some("redundant"), &[][..]),
+                ("?scheduler=redundant", None, &[]),
+                ("", None, &["path_scheduler=redundant"]),
+                ("?scheduler=min_rtt", Some("redundant"), &[]),
+                ("?scheduler=redundant", None, &["redundancy=none"]),
+            ] {
+                let p = args(Some(name), scheduler, set).profile(&uri(query)).unwrap();
+                assert_eq!((p.get(Hook::PathScheduler), p.get(Hook::Redundancy)), ("redundant", "none"), "{name}");
+                let checked = p.check(2).map_err(|e| e.to_string());
+                let by_tsn = |e: &String| e.contains("loss_count=per_path");
+                assert!(if counts_by_tsn { checked.as_ref().is_err_and(by_tsn) } else { checked.is_ok() }, "{name}");
+            }
+            let per_path = args(Some(name), Some("redundant"), &["loss_count=per_path"]);
+            assert_eq!(per_path.profile(&uri("")).unwrap().check(2), Ok(()), "{name}");
+            for copies in ["deadline_copy", "preventive_copy", "erasure"] {
+                let set = [&format!("redundancy={copies}"), "loss_count=per_path"];
+                let p = args(Some(name), Some("redundant"), &set).profile(&uri("")).unwrap();
+                assert_eq!(p.get(Hook::Redundancy), copies, "{name}");
+                assert!(p.check(2).is_err_and(|e| e.to_string().contains("take redundancy=none")), "{name}");
+            }
+            for other in ["min_rtt", "primary_only"] {
+                let p = args(Some(name), Some(other), &[]).profile(&uri("")).unwrap();
+                assert_eq!(p.spec(Hook::Redundancy), own.spec(Hook::Redundancy), "{name}");
+            }
         }
     }
 

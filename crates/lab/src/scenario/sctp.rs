@@ -134,10 +134,12 @@ pub(super) fn sctp(part: Part<'_>) -> Result<(Transport, u32), Problem> {
     // In the order of the hooks, not of their names.
     let hooks: BTreeMap<Hook, (&str, &Node)> =
         hooks.iter().filter_map(|(key, node)| Some((key.parse::<Hook>().ok()?, (key, node)))).collect();
+    let named: Vec<Hook> = hooks.keys().copied().collect();
     for (hook, (key, node)) in hooks {
         let spec = node.as_text().ok_or_else(|| part.at(key, "needs a policy, such as \"rtx_csi:tau=30\""))?;
         profile.set(hook, spec).map_err(|e| part.at(key, e.to_string()))?;
     }
+    profile.yield_to(&named);
     check_timer(part, &profile)?;
     let peer = keys.peer.as_deref().map(Profile::named).transpose().map_err(|e| part.at("peer", e.to_string()))?;
     let overhead = match keys.encapsulation.as_deref() {

@@ -1,6 +1,7 @@
 //! Units of the keys of flows.
 
 use super::*;
+use anabranch_policy::registry::Hook;
 
 fn read(flow: &str) -> Result<Plan, String> {
     let text = format!(
@@ -48,6 +49,21 @@ fn windows_are_bytes_or_packets() {
     );
     let wrong = read("transport = \"sctp\"\ninitial-window = \"4 seconds\"").expect_err("no window");
     assert!(wrong.starts_with("f.toml:10: flow `main`: `initial-window`: needs a number of bytes"), "{wrong}");
+}
+
+/// A scheduler that a flow names wins over what only comes with its profile.
+#[test]
+fn a_named_scheduler_switches_off_the_redundancy_of_the_profile() {
+    let redundancy = |more: &str| {
+        let plan = read(&format!("transport = \"sctp\"\nprofile = \"live\"\n{more}"))?;
+        let Transport::Sctp(s) = &plan.flows[0].transport else { panic!("not sctp") };
+        let profile = s.config(1).expect("a configuration").0.profile;
+        Ok::<_, String>((profile.get(Hook::Redundancy), profile.check(2).is_ok()))
+    };
+    assert_eq!(redundancy("path-scheduler = \"redundant\""), Ok(("none", true)));
+    assert_eq!(redundancy("path-scheduler = \"min_rtt\""), Ok(("deadline_copy", true)));
+    let both = redundancy("path-scheduler = \"redundant\"\nredundancy = \"deadline_copy\"");
+    assert!(both.as_ref().is_err_and(|e| e.contains("take redundancy=none")) || both == Ok(("deadline_copy", false)));
 }
 
 /// `"off"` is what zero is: none on a path that is confirmed.

@@ -85,6 +85,18 @@ impl Profile {
         let separator = if spec.contains(':') { ',' } else { ':' };
         self.set(hook, &format!("{spec}{separator}{param}={value}"))
     }
+    /// What the user named wins over what only comes with the profile: where a scheduler among the `named` hooks puts
+    /// every chunk on every path, the profile's redundancy has nothing left to copy and is switched off. Returns what it
+    /// was; none where nothing changed. What the user named both of stays, to be refused by [`Profile::check`].
+    pub fn yield_to(&mut self, named: &[Hook]) -> Option<String> {
+        let is_named = |hook| named.contains(&hook);
+        if !is_named(Hook::PathScheduler) || is_named(Hook::Redundancy) || !rules::copies_twice(self) {
+            return None;
+        }
+        let was = self.spec(Hook::Redundancy);
+        self.set(Hook::Redundancy, "none").ok()?;
+        Some(was)
+    }
     /// The name of the policy chosen for `hook`.
     pub fn get(&self, hook: Hook) -> &'static str {
         self.choices[hook.index()].policy.name

@@ -58,7 +58,7 @@ const RULES: &[Rule] = &[
         hooks: (Hook::LossCount, Hook::PathScheduler),
         broken: |c| c.set.loss_count.asks().any(Asks::ALL_COPIES) && c.paths > 1 && (c.spreads() || c.permutes()),
         reason: "reports counted by TSN are false as soon as several paths carry new data or TSNs leave permuted; \
-                 count per path",
+                 count per path (loss_count=per_path)",
     },
     Rule {
         hooks: (Hook::AckCredit, Hook::PathScheduler),
@@ -68,8 +68,9 @@ const RULES: &[Rule] = &[
     },
     Rule {
         hooks: (Hook::Redundancy, Hook::PathScheduler),
-        broken: |c| c.set.redundancy.asks().any(Asks::EXTRA) && c.is(Hook::PathScheduler, "redundant"),
-        reason: "every chunk is already on every path, nothing is left to copy",
+        broken: |c| copies_twice(c.profile),
+        reason: "every chunk is already on every path, nothing is left to copy; leave redundancy out, or take \
+                 redundancy=none",
     },
     Rule {
         hooks: (Hook::Coupling, Hook::Window),
@@ -89,6 +90,11 @@ const RULES: &[Rule] = &[
         reason: "a copy on every path has no single path whose delay could be compensated",
     },
 ];
+
+/// Is every chunk on every path already, and is more of it to be sent?
+pub(super) fn copies_twice(profile: &Profile) -> bool {
+    profile.asks_of(Hook::Redundancy).any(Asks::EXTRA) && profile.get(Hook::PathScheduler) == "redundant"
+}
 
 /// Refuses a profile that breaks a rule on `paths` paths.
 pub(super) fn check(profile: &Profile, set: &PolicySet, paths: usize) -> Result<(), PolicyError> {
