@@ -39,6 +39,9 @@ const WORRY: Duration = Duration::from_secs(5);
 /// Pause between two samples that count for the totals only.
 const TOTALS_ONLY: Duration = Duration::from_millis(250);
 
+/// While something is sent, answers come far more often than this; where none does, no path works.
+const DARK: Duration = Duration::from_millis(200);
+
 /// Notices a peer that is gone, as long as it lives.
 pub struct Watchdog(JoinHandle<()>);
 
@@ -94,6 +97,10 @@ fn packets_received(stats: &ConnectionStats) -> u64 {
     stats.paths.iter().map(|p| p.stats.counters.packets_received).fold(0, u64::wrapping_add)
 }
 
+fn packets_sent(stats: &ConnectionStats) -> u64 {
+    stats.paths.iter().map(|p| p.stats.counters.packets_sent).fold(0, u64::wrapping_add)
+}
+
 /// A running monitor.
 pub struct Monitor {
     task: JoinHandle<()>,
@@ -108,6 +115,10 @@ struct Watching {
     given_up: u64,
     /// What parity did in them.
     parity: Option<ParityRow>,
+    /// Packets that had come and gone when nothing was unanswered last, and when that was, as far as samples show it.
+    answered: (u64, u64, Instant),
+    /// No path worked at the last sample.
+    dark: bool,
 }
 
 /// What the task and the owner of a monitor share.
@@ -121,7 +132,13 @@ struct Watched {
 impl Monitor {
     /// Begins to watch, with a row of statistics every `interval`.
     pub fn start(link: &Link, reporter: &SharedReporter, progress: &Progress, interval: Duration) -> Self {
-        let now = Arc::new(Mutex::new(Watching { link: link.clone(), given_up: 0, parity: None }));
+        let now = Arc::new(Mutex::new(Watching {
+            link: link.clone(),
+            given_up: 0,
+            parity: None,
+            answered: (0, 0, Instant::now()),
+            dark: false,
+        }));
         let watched = Watched { now, reporter: reporter.clone(), progress: progress.clone() };
         let (links, follows) = watch::channel(link.clone());
         Monitor { task: runtime::aside(watched.clone().run(follows, interval)), watched, links }
@@ -197,11 +214,21 @@ impl Watched {
     }
 
     fn sample(&self) {
-        let now = lock(&self.now);
+        let mut now = lock(&self.now);
         let stats = now.link.stats();
+        let (heard, said) = (packets_received(&stats), packets_sent(&stats));
+        if heard != now.answered.0 || said == now.answered.1 {
+            now.answered = (heard, said, Instant::now());
+        }
+        // The last path counts as usable however silent it is.
+        let dark = now.answered.2.elapsed() >= DARK || !stats.paths.iter().any(|p| p.stats.state.usable());
+        // What waited until a path came back was given up in the dark, too.
+        let in_the_dark = std::mem::replace(&mut now.dark, dark) || dark;
         let (before, parity) = (now.given_up, ParityRow::sum(now.parity, ParityRow::of(&stats)));
         self.progress.update(|row| {
-            row.abandoned = before + given_up(&stats) + row.expired;
+            let abandoned = before + given_up(&stats) + row.expired;
+            row.in_the_dark += if in_the_dark { abandoned.saturating_sub(row.abandoned) } else { 0 };
+            row.abandoned = abandoned;
             row.parity = parity;
         });
         lock(&self.reporter).sample(anabranch_net::now(), &stats.paths);

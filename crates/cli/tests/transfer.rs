@@ -180,6 +180,57 @@ fn a_stream_that_is_mostly_given_up_is_reported() {
     r.wait().check(0, None);
 }
 
+/// What is said at the end is what it was: paths that were dead, or limits of classes.
+#[test]
+fn why_most_was_given_up_is_said() {
+    let (_dir, out) = scratch();
+    let (port, relay) = (port(), common::port());
+    let path = format!("listen 127.0.0.1:{relay} to 127.0.0.1:{port} delay 5ms at 1s down at 6s up");
+    let _emulator = start(&["emulate", "--stats", "none", "--path", &path]);
+    listening(relay);
+    let r = receiver(port, out.to_str().unwrap(), &[]);
+    let s = run(&["send", CLIP, &format!("127.0.0.1:{relay}"), "-q"]);
+    s.check(0, Some("messages were given up: no path worked within the latency of 300 ms"));
+    r.wait();
+    let port = common::port();
+    let r = receiver(port, out.to_str().unwrap(), &[]);
+    let s = run(&["send", CLIP, &format!("127.0.0.1:{port}"), "--class-lifetime", "0ms,0ms,0ms"]);
+    s.check(0, Some("they could not be sent within the limits of --class-lifetime"));
+    r.wait();
+}
+
+/// Where 0 means never, it stays.
+#[test]
+fn media_need_a_latency() {
+    let (dir, out) = scratch();
+    let input = file(&dir, "in", &noise(10_000, 3));
+    let zero = "a latency of 0 leaves media no time";
+    for flags in [&["--latency", "0"][..], &["--latency", "0ms"], &["--latency", "0us"], &["--latency", "0.4ms"]] {
+        run(&[&["send", CLIP, "127.0.0.1:9"][..], flags].concat()).check(2, Some(zero));
+    }
+    for (from, more) in [(CLIP, &[][..]), (CLIP, &["--mode", "media"]), ("udp://:0", &["--mode", "media"])] {
+        run(&[&["send", from, "127.0.0.1:9?latency=0"][..], more].concat()).check(2, Some(zero));
+    }
+    for (from, mode) in [(input.as_str(), "auto"), (CLIP, "file"), (CLIP, "datagram")] {
+        let port = port();
+        let r = receiver(port, out.to_str().unwrap(), &[]);
+        let to = format!("127.0.0.1:{port}?latency=0");
+        run(&["send", from, &to, "--mode", mode, "--ordered"]).check(0, None);
+        r.wait().check(0, None);
+        same(&std::fs::read(&out).unwrap(), &std::fs::read(from).unwrap());
+    }
+    // Known only when it comes.
+    let (input, port) = (common::port(), common::port());
+    let r = receiver(port, out.to_str().unwrap(), &["--keep"]);
+    let s = start(&["send", &format!("udp://127.0.0.1:{input}"), &format!("127.0.0.1:{port}?latency=0")]);
+    listening(input);
+    let source = UdpSocket::bind("127.0.0.1:0").unwrap();
+    source.send_to(&clip()[..1_316], ("127.0.0.1", input)).unwrap();
+    s.wait().check(2, Some(zero));
+    r.signal("INT");
+    r.wait();
+}
+
 #[test]
 fn damaged_transport_streams_pass_with_one_warning() {
     let mut content = clip()[..188 * 1_500].to_vec();

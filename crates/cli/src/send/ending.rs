@@ -1,6 +1,7 @@
 //! How sending ends: the receiver learns that there is no more, and says what it wrote.
 
 use super::PATIENCE;
+use super::limits::ClassLimits;
 use super::sending::Pump;
 use crate::exit::{Failure, Outcome, warning};
 use crate::session::{Control, Done, End, Mode};
@@ -114,17 +115,24 @@ fn unsaid(peer: &str) -> Failure {
 }
 
 /// A stream of which most never left is no failure of the network, but hardly what the user wanted.
-pub(super) fn warn_of_loss(row: &StreamRow, latency: Duration) {
+pub(super) fn warn_of_loss(row: &StreamRow, latency: Duration, limits: &ClassLimits) {
     // Without a latency nothing comes too late: what was taken back at an interrupt is no loss.
     if !latency.is_zero() && row.abandoned * 2 > row.messages {
-        warning(&format!(
-            "{} of {} messages were given up: they could not be sent within the latency of {} ms; the stream came \
-             faster than the paths carry",
-            row.abandoned,
-            row.messages,
-            latency.as_millis()
-        ));
+        let why = why_given_up(row, latency, limits);
+        warning(&format!("{} of {} messages were given up: {why}", row.abandoned, row.messages));
     }
+}
+
+/// What kept most of them from being sent.
+fn why_given_up(row: &StreamRow, latency: Duration, limits: &ClassLimits) -> String {
+    let ms = latency.as_millis();
+    if row.in_the_dark * 2 > row.abandoned {
+        return format!("no path worked within the latency of {ms} ms of when they came");
+    }
+    if row.limited >= row.abandoned {
+        return format!("they could not be sent within the limits of {}", limits.flags());
+    }
+    format!("they could not be sent within the latency of {ms} ms; the stream came faster than the paths carry")
 }
 
 /// How the session ended, in a few words.
@@ -145,5 +153,31 @@ pub fn ended(cause: Option<Cause>, result: Outcome) -> Outcome {
         Some(Cause::Interrupted) => Err(Failure::Interrupted),
         Some(Cause::Lost(failure)) => Err(failure),
         Some(Cause::Time | Cause::Peer(_)) | None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reason_is_that_of_most_messages() {
+        let limits = ClassLimits { class_lifetime: Some([Some(Duration::ZERO); 3]), ..ClassLimits::default() };
+        let dark = "no path worked";
+        let classes = "within the limits of --class-lifetime";
+        let slow = "within the latency of 300 ms; the stream came faster";
+        for (abandoned, in_the_dark, limited, want) in [
+            (100, 0, 0, slow),
+            (100, 50, 0, slow),
+            (100, 51, 0, dark),
+            (100, 100, 100, dark),
+            (100, 0, 99, slow),
+            (100, 0, 100, classes),
+            (100, 10, 140, classes),
+        ] {
+            let row = StreamRow { messages: 150, abandoned, in_the_dark, limited, ..StreamRow::default() };
+            let why = why_given_up(&row, Duration::from_millis(300), &limits);
+            assert!(why.contains(want), "{abandoned} {in_the_dark} {limited}: {why}");
+        }
     }
 }

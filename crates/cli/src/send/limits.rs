@@ -26,6 +26,15 @@ impl ClassLimits {
         self.class_lifetime.is_some() || self.class_retransmissions.is_some()
     }
 
+    /// The flags that name some, for messages.
+    pub fn flags(&self) -> String {
+        let flags = [
+            self.class_lifetime.map(|_| "--class-lifetime"),
+            self.class_retransmissions.map(|_| "--class-retransmissions"),
+        ];
+        flags.into_iter().flatten().collect::<Vec<_>>().join(" and ")
+    }
+
     /// What the engine is to know of a message besides what [`Submission`] says of every film.
     pub fn limit(&self, message: &OutMessage, said: Submission, options: SendOptions) -> SendOptions {
         let class = usize::from(said.class);

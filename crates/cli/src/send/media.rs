@@ -134,13 +134,15 @@ impl Sender<'_> {
     }
 
     async fn send_all(&mut self) -> Result<(), Failure> {
-        let (mut messages, mut bytes) = (0, 0);
+        let (mut messages, mut bytes, mut limited) = (0, 0, 0);
         let outgoing = self.outgoing;
         while let Some(m) = self.packetiser.poll_message() {
             bytes += m.payload().len() as u64;
             messages += 1;
             let said = m.submission(self.pump.latency.into()).on(outgoing);
+            let whole = options(said);
             let options = self.pump.limits.limit(&m, said, options(said));
+            limited += u64::from(options != whole);
             self.waiting.push_back((options, m.message));
         }
         if messages == 0 {
@@ -157,6 +159,7 @@ impl Sender<'_> {
             row.messages += messages;
             row.bytes += bytes;
             row.frames = frames;
+            row.limited += limited;
             row.expired += expired as u64;
         });
         Ok(())

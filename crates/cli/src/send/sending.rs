@@ -75,8 +75,8 @@ pub(super) async fn run(mut args: SendArgs) -> Outcome {
     if args.limits.are_named() && !args.policies.sends_film {
         return Err(Failure::usage("--class-lifetime and --class-retransmissions are for media; leave out --mode"));
     }
-    let source = Source {
-        mode: if let ModeChoice::Fixed(mode) = mode { Some(mode) } else { None },
+    let mut source = Source {
+        mode: None,
         latency: args.latency.or(peer.latency),
         agreed: None,
         pace: (!args.no_pace).then_some(args.rate),
@@ -85,6 +85,9 @@ pub(super) async fn run(mut args: SendArgs) -> Outcome {
         progress: Progress::default(),
         input: None,
     };
+    if let ModeChoice::Fixed(mode) = mode {
+        source.is(mode)?;
+    }
     let profile = args.policies.profile(&peer)?.name();
     let interrupt = Interrupt::beside_reload(args.policies.config.as_deref());
     let mut input = Input::open(&uri)?;
@@ -148,7 +151,7 @@ impl Sending {
         if self.source.mode.is_none() {
             let detect = self.source.input()?.detect();
             if let Ok(mode) = tokio::time::timeout(GLANCE, detect).await {
-                self.source.mode = Some(mode?);
+                self.source.is(mode?)?;
             }
         }
         Ok(())
@@ -184,7 +187,7 @@ impl Sending {
         if let Some(monitor) = self.monitor {
             monitor.finish("send", how, ending.done).await;
             if ending.result.is_ok() {
-                ending::warn_of_loss(&row, self.source.agreed.unwrap_or_default());
+                ending::warn_of_loss(&row, self.source.agreed.unwrap_or_default(), &self.args.limits);
             }
         }
         ended(ending.cause, ending.result)
@@ -318,7 +321,9 @@ impl Sending {
         while self.source.mode.is_none() {
             tokio::select! {
                 biased;
-                mode = async { self.source.input()?.detect().await } => self.source.mode = Some(mode?),
+                mode = async { self.source.input()?.detect().await } => {
+                    self.source.is(mode?)?;
+                }
                 cause = stop.wait() => return super::lost_or_none(cause),
             }
         }

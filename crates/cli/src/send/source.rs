@@ -42,6 +42,20 @@ impl Source {
         self.input.as_mut().ok_or_else(|| Failure::network("the input is gone"))
     }
 
+    /// It is known what is sent.
+    ///
+    /// # Errors
+    /// Media that the user leaves no time.
+    pub fn is(&mut self, mode: Mode) -> Result<Mode, Failure> {
+        if mode == Mode::Media && self.latency.is_some_and(|l| l.as_millis() == 0) {
+            return Err(Failure::usage(
+                "a latency of 0 leaves media no time to arrive; name one, such as 300ms, or leave it out",
+            ));
+        }
+        self.mode = Some(mode);
+        Ok(mode)
+    }
+
     /// The latency to ask for.
     pub fn wish(&self, mode: Mode) -> Duration {
         match mode {
@@ -85,7 +99,7 @@ impl Source {
             Some(mode) => mode,
             None => {
                 let mode = self.input()?.detect().await?;
-                self.mode = Some(mode);
+                self.is(mode)?;
                 if mode == Mode::File {
                     return Ok(Some(Attended::IsFile));
                 }

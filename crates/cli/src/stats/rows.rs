@@ -111,7 +111,13 @@ pub struct StreamRow {
     pub lost: u64,
     /// Messages given up because their deadline passed; sender only.
     pub abandoned: u64,
-    /// Of those, the ones that did not even find room in the send buffer.
+    /// Of those, the ones that were given up while no path worked; for the warning at the end.
+    #[serde(skip)]
+    pub in_the_dark: u64,
+    /// Messages that had less time or fewer repetitions than the latency allows, by their class.
+    #[serde(skip)]
+    pub limited: u64,
+    /// Of those given up, the ones that did not even find room in the send buffer.
     pub expired: u64,
     /// Source bytes that were dropped before they were sent, since there was no session in time; sender only.
     pub dropped_bytes: u64,
