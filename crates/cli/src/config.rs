@@ -13,6 +13,9 @@ use toml::{Table, Value};
 /// Commands whose flags may be set in a file. `emulate` reads a file of its own kind.
 const COMMANDS: [&str; 3] = ["send", "recv", "tunnel"];
 
+/// Two flags for one thing: what the command line says by one replaces what the file says by the other.
+const TWINS: [(&str, &str); 1] = [("json", "stats")];
+
 /// The arguments with those of the file put in.
 pub fn expand(cli: &Command, args: Vec<OsString>) -> Result<Vec<OsString>, Failure> {
     let Some(at) = args.iter().position(|a| COMMANDS.iter().any(|c| a == c)) else { return Ok(args) };
@@ -70,7 +73,9 @@ fn arguments(command: &Command, table: &Table, file: &str, given: &[OsString]) -
         let wrong = |what: &str| Failure::usage(format!("{file}: `{key}` {what}"));
         let arg = command.get_arguments().find(|a| a.get_long() == Some(&name) && name != "config");
         let arg = arg.ok_or_else(|| wrong(&format!("is no flag of `{}`", command.get_name())))?;
-        if is_given(arg, &name, given) {
+        let twin = TWINS.iter().find_map(|(a, b)| if *a == name { Some(*b) } else { (*b == name).then_some(*a) });
+        let twin = twin.and_then(|t| Some((command.get_arguments().find(|a| a.get_long() == Some(t))?, t)));
+        if is_given(arg, &name, given) || twin.is_some_and(|(arg, name)| is_given(arg, name, given)) {
             continue;
         }
         let switch = matches!(arg.get_action(), ArgAction::SetTrue | ArgAction::Count);
@@ -135,6 +140,14 @@ mod tests {
         let toml = "path = [\"wlan0\"]\nlatency = 500\njson = true";
         let args = ["anabranch", "-v", "send", "a", "b", "--config=FILE", "--path", "eth0", "--latency=1s", "-J"];
         assert_eq!(expanded(toml, &args).unwrap(), args);
+    }
+
+    #[test]
+    fn one_of_two_flags_for_one_thing_replaces_the_other() {
+        for (toml, flag) in [("stats = \"csv\"", "-J"), ("stats = \"csv\"", "--json"), ("json = true", "--stats=csv")] {
+            let args = ["anabranch", "recv", "--config", "FILE", flag, "a", "b"];
+            assert_eq!(expanded(toml, &args).unwrap(), args);
+        }
     }
 
     #[test]

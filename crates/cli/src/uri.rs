@@ -93,6 +93,14 @@ impl PeerUri {
     }
 }
 
+/// What holds of a flag and the setting of that name in an address: the flag, which is said where they differ.
+pub fn prefer<T: PartialEq>(name: &str, flag: Option<T>, setting: Option<T>) -> Option<T> {
+    if flag.is_some() && setting.is_some() && flag != setting {
+        tracing::info!("--{name} holds, not the {name}= of the address");
+    }
+    flag.or(setting)
+}
+
 /// Where a stream comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InputUri {

@@ -33,6 +33,18 @@ fn wrong_flags() {
         (&["send", "a", "anabranch://b", "--connect-timeout", "1"], "`1` has no unit; write 1s or 1ms"),
         (&["recv", ":1", "a", "--peer-timeout", "0s"], "no time to wait"),
         (&["tunnel", "--accept", "anabranch://:1"], "--forward"),
+        (&["tunnel", "--listen", "udp://:0", "127.0.0.1", "--from", "127.0.0.1"], "the one with --accept"),
+        (&["tunnel", "--listen", "udp://:0", "127.0.0.1", "--waiting-per-address", "3"], "the one with --accept"),
+        (&["tunnel", "--listen", "udp://:0", "127.0.0.1", "--waiting-per-address", "256"], "the one with --accept"),
+        (&["tunnel", "--accept", ":1", "--forward", "udp://127.0.0.1:9", "--path", "lo"], "the side that connects"),
+        (&["tunnel", "--accept", ":1", "--forward", "udp://127.0.0.1:9", "--allow-missing"], "the side that connects"),
+        (&["send", "a", "127.0.0.1", "-J", "--stats", "text"], "-J is --stats json"),
+        (&["send", "a", "127.0.0.1", "-J", "--stats", "prometheus"], "-J is --stats json"),
+        (&["recv", "127.0.0.1:0", "/dev/null", "--json", "--stats", "csv"], "-J is --stats json"),
+        (&["tunnel", "--listen", "udp://:0", "127.0.0.1", "-J", "--stats", "csv"], "-J is --stats json"),
+        (&["recv", ":1?mode=file", "udp://127.0.0.1:9"], "mode=file: an output udp:// is for media and datagrams"),
+        (&["recv", ":1?mode=file", "rtp://127.0.0.1:9"], "mode=file: an output rtp:// is for media"),
+        (&["recv", ":1?mode=datagram", "rtp://127.0.0.1:9"], "mode=datagram: an output rtp:// is for media"),
         (&["emulate"], "--path"),
         (&["emulate", "--path", "listen 127.0.0.1:0"], "`to`"),
         (&["emulate", "--path", "listen 127.0.0.1:0 to 127.0.0.1:9 rate fast"], "rate"),
@@ -62,6 +74,35 @@ fn wrong_policies() {
     let refused = ["--profile", "sctp", "--scheduler", "round_robin", "--path", "127.0.0.1", "--path", "127.0.0.2"];
     let e = run(&[&["send", &input, "anabranch://127.0.0.1:9"][..], &refused].concat());
     e.check(2, Some("do not go together"));
+}
+
+/// Where an address and a flag say different things, the flag holds, and `-v` says so.
+#[test]
+fn a_flag_wins_over_the_address() {
+    let (dir, out) = scratch();
+    let input = file(&dir, "in", &noise(5_000, 1));
+    for (query, flags, said) in [
+        ("latency=500&mode=datagram", &["--latency", "300ms"][..], Some("--latency holds")),
+        ("mode=datagram", &["--mode", "file"], Some("--mode holds")),
+        ("streamid=a", &["--streamid", "b"], Some("--streamid holds")),
+        ("streamid=b&mode=file&latency=300", &["--streamid", "b", "--mode", "file", "--latency", "0.3s"], None),
+    ] {
+        let port = port();
+        let r = receiver(port, out.to_str().unwrap(), &["-J"]);
+        let to = format!("127.0.0.1:{port}?{query}");
+        let e = run(&[&["send", &input, &to, "-v", "--ordered"], flags].concat());
+        assert_eq!(e.code(), Some(0), "{}", e.stderr);
+        match said {
+            Some(said) => assert!(e.stderr.contains(said), "{query} {flags:?}: {}", e.stderr),
+            None => assert!(!e.stderr.contains(" holds"), "{query} {flags:?}: {}", e.stderr),
+        }
+        let begin = &rows(&r.wait().out())[0];
+        match flags[0] {
+            "--latency" => assert_eq!(begin["latency_ms"], 300),
+            "--mode" => assert_eq!(begin["mode"], "file"),
+            _ => assert_eq!(begin["streamid"], "b"),
+        }
+    }
 }
 
 #[test]

@@ -28,10 +28,10 @@ pub struct DoorArgs {
     #[arg(long, value_name = "NETWORK[,…]", value_delimiter = ',', value_parser = network)]
     pub from: Vec<IpNet>,
     /// So many connections from one address may wait before they say what they send; another one makes room for the
-    /// next. 256 may wait in all, and where more come the address with the most makes room
-    #[arg(long, value_name = "N", default_value_t = WAITING as u16)]
+    /// next. 256 may wait in all, and where more come the address with the most makes room [default: 256]
+    #[arg(long, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u16).range(1..=WAITING as i64))]
-    pub waiting_per_address: u16,
+    pub waiting_per_address: Option<u16>,
 }
 
 fn network(text: &str) -> Result<IpNet, String> {
@@ -41,6 +41,11 @@ fn network(text: &str) -> Result<IpNet, String> {
 }
 
 impl DoorArgs {
+    /// Did the user name any?
+    pub fn is_named(&self) -> bool {
+        !self.from.is_empty() || self.waiting_per_address.is_some()
+    }
+
     /// Limits of a listener with so many places.
     pub fn limits(&self, places: usize) -> Limits {
         Limits { from: self.from.clone(), associations: places + WAITING }
@@ -69,7 +74,7 @@ pub struct Door {
 impl Door {
     /// For `tunnel --accept`, or for `recv`, with what the user has named.
     pub fn new(rules: Rules, at: &PeerUri, args: &DoorArgs, tunnels: bool) -> Self {
-        let waiting_per_address = args.waiting_per_address.into();
+        let waiting_per_address = args.waiting_per_address.map_or(WAITING, Into::into);
         let names = at.streamid.clone();
         Door { rules, waiting_per_address, tunnels, names, wants_name: false, mode: None, output: None }
     }

@@ -14,7 +14,7 @@ use crate::session::Mode;
 use crate::stats::{Reporter, StatsArgs};
 use crate::transport::Listener;
 use crate::units;
-use crate::uri::{OutputUri, PeerUri};
+use crate::uri::{OutputUri, PeerUri, prefer};
 use session::{Over, Why};
 use sinks::{Sinks, Slot};
 use std::sync::{Arc, Mutex};
@@ -104,6 +104,8 @@ impl RecvArgs {
 /// Runs the command.
 pub async fn run(args: RecvArgs) -> Outcome {
     let (at, uri) = args.places()?;
+    let named = at.mode.as_deref().map(mode).transpose()?;
+    refuse_mode(named, &uri)?;
     let mut sinks = Sinks::new(&args, &at)?;
     let rules = Rules {
         places: args.max_senders.into(),
@@ -113,7 +115,7 @@ pub async fn run(args: RecvArgs) -> Outcome {
     };
     let mut door = Door::new(rules, &at, &args.door, false);
     door.wants_name = sinks.by_name();
-    door.mode = at.mode.as_deref().map(mode).transpose()?;
+    door.mode = named;
     let interrupt = Interrupt::prompt();
     let listener = Listener::open(&at, &args.policies, args.door.limits(rules.places))?;
     door.output = sinks.open(&uri)?;
@@ -121,7 +123,7 @@ pub async fn run(args: RecvArgs) -> Outcome {
     tracing::info!("listening on {:?}, writing to {}", listener.addresses(), sinks.name());
     let mut guests = Guests::start(listener, door);
     let wish = session::Wish {
-        latency: args.latency.or(at.latency),
+        latency: prefer("latency", args.latency, at.latency),
         interval: args.stats.stats_interval,
         peer_timeout: args.policies.peer_timeout,
         media_hint: args.policies.media_hint.0,
@@ -135,6 +137,22 @@ pub async fn run(args: RecvArgs) -> Outcome {
 fn mode(text: &str) -> Result<Mode, Failure> {
     let one = <Mode as clap::ValueEnum>::from_str(text, false);
     one.map_err(|_| Failure::usage(format!("there is no mode `{text}`; there are media, datagram and file")))
+}
+
+/// A mode that the output has no place for.
+fn refuse_mode(mode: Option<Mode>, output: &OutputUri) -> Outcome {
+    let (scheme, fits) = match output {
+        OutputUri::Udp { .. } => ("udp", "media and datagrams; a file is written to a file or to -"),
+        OutputUri::Rtp { .. } => ("rtp", "media"),
+        OutputUri::File(_) | OutputUri::Stdout => return Ok(()),
+    };
+    let refused = match mode {
+        Some(Mode::File) => true,
+        Some(Mode::Datagram) => matches!(output, OutputUri::Rtp { .. }),
+        Some(Mode::Media | Mode::Tunnel) | None => false,
+    };
+    let name = mode.map_or("", Mode::name);
+    if refused { Err(Failure::usage(format!("mode={name}: an output {scheme}:// is for {fits}"))) } else { Ok(()) }
 }
 
 async fn serve(

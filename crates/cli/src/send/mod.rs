@@ -54,7 +54,8 @@ pub struct SendArgs {
     /// udp://[@]ADDRESS:PORT (@ and ?iface=NAME for multicast), rtp://[@]ADDRESS:PORT for MPEG-TS in RTP
     /// (?reorder=MS waits so long for missing packets; 30 unless named), file:PATH, or - for standard input
     pub input: String,
-    /// anabranch://HOST:PORT[?latency=MS&profile=NAME&scheduler=NAME&mode=MODE&streamid=NAME]
+    /// anabranch://HOST:PORT[?latency=MS&profile=NAME&scheduler=NAME&mode=MODE&streamid=NAME&transport=NAME]; a flag of
+    /// that name wins
     pub peer: String,
     /// What is carried: auto looks at the first bytes
     #[arg(long, value_name = "auto|media|datagram|file", value_parser = parse_mode)]

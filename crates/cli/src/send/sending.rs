@@ -19,7 +19,7 @@ use crate::session::{Control, End, Hello, Mode, StreamName};
 use crate::stats::{Reporter, StreamRow};
 use crate::stop::{Cause, Stop};
 use crate::transport::Link;
-use crate::uri::{InputUri, PeerUri};
+use crate::uri::{InputUri, PeerUri, prefer};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
@@ -61,11 +61,8 @@ pub(super) async fn run(mut args: SendArgs) -> Outcome {
     let peer = PeerUri::parse(&args.peer)?;
     let uri = InputUri::parse(&args.input)?;
     args.stats.check()?;
-    let mode = match (&args.mode, &peer.mode) {
-        (Some(m), _) => *m,
-        (None, Some(text)) => parse_mode(text).map_err(Failure::usage)?,
-        (None, None) => ModeChoice::Auto,
-    };
+    let mode = peer.mode.as_deref().map(parse_mode).transpose().map_err(Failure::usage)?;
+    let mode = prefer("mode", args.mode, mode).unwrap_or(ModeChoice::Auto);
     if let (InputUri::Rtp { .. }, ModeChoice::Fixed(Mode::Datagram | Mode::File)) = (&uri, mode) {
         return Err(Failure::usage(
             "rtp:// takes a transport stream out of its packets; for --mode datagram use udp://",
@@ -77,7 +74,7 @@ pub(super) async fn run(mut args: SendArgs) -> Outcome {
     }
     let mut source = Source {
         mode: None,
-        latency: args.latency.or(peer.latency),
+        latency: prefer("latency", args.latency, peer.latency),
         agreed: None,
         pace: (!args.no_pace).then_some(args.rate),
         opened: Instant::now(),
@@ -103,7 +100,7 @@ pub(super) async fn run(mut args: SendArgs) -> Outcome {
         outage: Outage::new(args.once),
         announced: false,
         rates: Rates::start(&args.encoder)?,
-        streamid: args.streamid.clone().or(peer.streamid.first().cloned()),
+        streamid: prefer("streamid", args.streamid.clone(), peer.streamid.first().cloned()),
         monitor: None,
         args,
         profile,

@@ -61,6 +61,9 @@ impl StatsArgs {
         if self.stats_interval < Duration::from_millis(10) {
             return Err(Failure::usage("--stats-interval is at least 10ms"));
         }
+        if self.json && self.stats.is_some_and(|form| form != Format::Json) {
+            return Err(Failure::usage("-J is --stats json; leave out one of -J and --stats"));
+        }
         Ok(())
     }
 }

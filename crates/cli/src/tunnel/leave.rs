@@ -45,8 +45,10 @@ const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Runs this side until the user ends it.
 pub(super) async fn run(args: &TunnelArgs, accept: &str, forward: &str) -> Outcome {
-    if !args.paths.paths.is_empty() {
-        return Err(Failure::usage("--path goes with the side that connects; this one answers on the paths it learns"));
+    if !args.paths.paths.is_empty() || args.paths.allow_missing {
+        return Err(Failure::usage(
+            "--path and --allow-missing go with the side that connects; this one answers on the paths it learns",
+        ));
     }
     let at = PeerUri::parse(accept)?;
     let target = udp_address(forward, false)?;

@@ -69,6 +69,9 @@ pub struct TunnelArgs {
 /// Runs the command.
 pub async fn run(args: TunnelArgs) -> Outcome {
     match (&args.listen, &args.peer, &args.accept, &args.forward) {
+        (Some(_), Some(_), None, None) if args.door.is_named() => {
+            Err(Failure::usage("--from and --waiting-per-address go with the side that waits, the one with --accept"))
+        }
         (Some(listen), Some(peer), None, None) => enter::run(&args, listen, peer).await,
         (None, None, Some(accept), Some(forward)) => leave::run(&args, accept, forward).await,
         _ => Err(Failure::usage(
