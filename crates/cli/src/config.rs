@@ -23,7 +23,7 @@ pub fn expand(cli: &Command, args: Vec<OsString>) -> Result<Vec<OsString>, Failu
     let Some(file) = named(after, "config") else { return Ok(args) };
     let command = before.last().and_then(|c| c.to_str()).and_then(|c| cli.find_subcommand(c));
     let Some(command) = command else { return Ok(args) };
-    let more = arguments(command, &read(Path::new(&file))?, &file.to_string_lossy(), after)?;
+    let more = arguments(cli, command, &read(Path::new(&file))?, &file.to_string_lossy(), &args)?;
     Ok(before.iter().cloned().chain(more.into_iter().map(OsString::from)).chain(after.iter().cloned()).collect())
 }
 
@@ -66,21 +66,31 @@ fn named(args: &[OsString], flag: &str) -> Option<OsString> {
     None
 }
 
-fn arguments(command: &Command, table: &Table, file: &str, given: &[OsString]) -> Result<Vec<String>, Failure> {
+fn arguments(
+    cli: &Command,
+    command: &Command,
+    table: &Table,
+    file: &str,
+    given: &[OsString],
+) -> Result<Vec<String>, Failure> {
     let mut all = Vec::new();
     for (key, value) in table {
         let name = key.replace('_', "-");
         let wrong = |what: &str| Failure::usage(format!("{file}: `{key}` {what}"));
-        let arg = command.get_arguments().find(|a| a.get_long() == Some(&name) && name != "config");
+        let globals = cli.get_arguments().filter(|a| a.is_global_set());
+        let arg = command.get_arguments().chain(globals).find(|a| a.get_long() == Some(&name) && name != "config");
         let arg = arg.ok_or_else(|| wrong(&format!("is no flag of `{}`", command.get_name())))?;
         let twin = TWINS.iter().find_map(|(a, b)| if *a == name { Some(*b) } else { (*b == name).then_some(*a) });
         let twin = twin.and_then(|t| Some((command.get_arguments().find(|a| a.get_long() == Some(t))?, t)));
         if is_given(arg, &name, given) || twin.is_some_and(|(arg, name)| is_given(arg, name, given)) {
             continue;
         }
-        let switch = matches!(arg.get_action(), ArgAction::SetTrue | ArgAction::Count);
+        let counts = matches!(arg.get_action(), ArgAction::Count);
+        let switch = counts || matches!(arg.get_action(), ArgAction::SetTrue);
         match value {
             Value::Boolean(on) if switch => all.extend(on.then(|| format!("--{name}"))),
+            Value::Integer(n @ 0..=9) if counts => all.extend((0..*n).map(|_| format!("--{name}"))),
+            _ if counts => return Err(wrong("is true, false, or a number from 0 to 9")),
             _ if switch => return Err(wrong("is true or false")),
             value => {
                 let values = texts(value).ok_or_else(|| wrong("needs a text, a whole number, or a list of them"))?;
@@ -140,6 +150,26 @@ mod tests {
         let toml = "path = [\"wlan0\"]\nlatency = 500\njson = true";
         let args = ["anabranch", "-v", "send", "a", "b", "--config=FILE", "--path", "eth0", "--latency=1s", "-J"];
         assert_eq!(expanded(toml, &args).unwrap(), args);
+    }
+
+    #[test]
+    fn flags_of_every_command_are_flags_of_the_file_too() {
+        let with = |toml: &str, args: &[&str]| expanded(toml, args).unwrap();
+        for (toml, times) in [("verbose = 2", 2), ("verbose = true", 1), ("verbose = false", 0), ("verbose = 0", 0)] {
+            for command in COMMANDS {
+                let got = with(toml, &["anabranch", command, "--config", "FILE"]);
+                assert_eq!(got.iter().filter(|a| *a == "--verbose").count(), times, "{toml} {command}");
+            }
+            for args in
+                [["anabranch", "-v", "send", "--config", "FILE"], ["anabranch", "send", "--config", "FILE", "-v"]]
+            {
+                assert_eq!(with(toml, &args), args, "{toml}");
+            }
+        }
+        for toml in ["verbose = 10", "verbose = -1", "verbose = \"much\""] {
+            let e = expanded(toml, &["anabranch", "send", "--config", "FILE"]).unwrap_err();
+            assert!(e.contains("`verbose` is true, false, or a number"), "{e}");
+        }
     }
 
     #[test]

@@ -172,18 +172,26 @@ impl PolicyArgs {
 const DEFAULT_PROFILE: &str = "live";
 
 impl PathArgs {
-    /// The paths towards a peer at `remote`; one that leaves anywhere when none is named.
-    pub fn specs(&self, remote: SocketAddr) -> Result<Vec<PathSpec>, Failure> {
+    /// The paths towards a peer with these addresses; one that leaves anywhere when none is named.
+    pub fn specs(&self, remotes: &[SocketAddr]) -> Result<Vec<PathSpec>, Failure> {
         if self.paths.is_empty() {
-            return Ok(vec![PathSpec::to(remote)]);
+            return Ok(vec![PathSpec::to(towards(&Local::Any, remotes)?)]);
         }
-        self.paths.iter().map(|text| path(text, remote)).collect()
+        self.paths.iter().map(|text| path(text, remotes)).collect()
     }
 }
 
-fn path(text: &str, remote: SocketAddr) -> Result<PathSpec, Failure> {
+/// The first of a host's addresses that can be reached from there: one of the family of a local address.
+fn towards(local: &Local, remotes: &[SocketAddr]) -> Result<SocketAddr, Failure> {
+    let fits = |r: &&SocketAddr| !matches!(local, Local::Address(ip) if ip.is_ipv4() != r.is_ipv4());
+    let remote = remotes.iter().find(fits).or(remotes.first());
+    remote.copied().ok_or_else(|| Failure::network("the peer has no address"))
+}
+
+fn path(text: &str, remotes: &[SocketAddr]) -> Result<PathSpec, Failure> {
     let mut parts = text.split(',').map(str::trim);
     let local: Local = parts.next().unwrap_or("").parse().map_err(|e| Failure::usage(format!("--path {text}: {e}")))?;
+    let remote = towards(&local, remotes)?;
     let mut spec = PathSpec::new(local, remote);
     for part in parts {
         let via = part.strip_prefix("via=").ok_or_else(|| {
@@ -191,7 +199,7 @@ fn path(text: &str, remote: SocketAddr) -> Result<PathSpec, Failure> {
         })?;
         let via = PeerUri::parse(via)?;
         let host = via.host.ok_or_else(|| Failure::usage(format!("--path {text}: via= needs a host")))?;
-        spec.remote = uri::resolve(&host, via.port)?;
+        spec.remote = towards(&spec.local, &uri::resolve_all(&host, via.port)?)?;
     }
     Ok(spec)
 }
@@ -323,9 +331,33 @@ mod tests {
         }
     }
 
+    /// Each path leads to the host's first address of its own family.
+    #[test]
+    fn a_path_leads_to_an_address_of_its_family() {
+        let [a4, b4, a6, b6] =
+            ["192.0.2.1:9", "192.0.2.2:9", "[2001:db8::1]:9", "[2001:db8::2]:9"].map(|a| a.parse().unwrap());
+        for (remotes, any, v4, v6) in [
+            (&[a4, b4, a6, b6][..], a4, a4, a6),
+            (&[a6, a4, b6], a6, a4, a6),
+            (&[b6, b4], b6, b4, b6),
+            // There is none: the first, whose family is said where the path is bound.
+            (&[a4, b4], a4, a4, a4),
+            (&[a6], a6, a6, a6),
+        ] {
+            for (local, want) in [("wlan0", any), ("*", any), ("192.0.2.9", v4), ("::1", v6), ("2001:db8::9", v6)] {
+                assert_eq!(path(local, remotes).unwrap().remote, want, "{local} to {remotes:?}");
+                assert_eq!(
+                    path(&format!("{local},via=192.0.2.7:1"), remotes).unwrap().remote,
+                    "192.0.2.7:1".parse().unwrap()
+                );
+            }
+        }
+    }
+
     #[test]
     fn paths() {
         let remote: SocketAddr = "192.0.2.1:9899".parse().unwrap();
+        let path = |text, remote| path(text, &[remote]);
         let p = path("127.0.0.2,via=127.0.0.1:7001", remote).unwrap();
         assert_eq!(p.local, Local::Address(IpAddr::from([127, 0, 0, 2])));
         assert_eq!(p.remote, "127.0.0.1:7001".parse().unwrap());

@@ -49,8 +49,8 @@ impl State {
     async fn reload(&self) -> Result<(), Failure> {
         let before = self.line.paths();
         let after = PathArgs { paths: named(&self.file)?, ..before.clone() };
-        let remote = self.line.peer().resolve()?;
-        let (now, wanted) = (before.specs(remote)?, after.specs(remote)?);
+        let remotes = self.line.peer().resolve()?;
+        let (now, wanted) = (before.specs(&remotes)?, after.specs(&remotes)?);
         // Without a connection the next one begins with them.
         if let Some(link) = self.line.link()
             && !change(&link, &now, wanted).await

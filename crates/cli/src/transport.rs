@@ -57,8 +57,8 @@ impl From<Error> for Failure {
 /// How to reach a peer over all paths the user named. Looks up its name, which takes time.
 pub fn options(peer: &PeerUri, paths: &PathArgs, policies: &PolicyArgs) -> Result<ConnectOptions, Failure> {
     let association = policies.association(peer)?;
-    let remote = peer.resolve()?;
-    let mut options = ConnectOptions::over(paths.specs(remote)?, association);
+    let remotes = peer.resolve()?;
+    let mut options = ConnectOptions::over(paths.specs(&remotes)?, association);
     options.timeout = paths.connect_timeout;
     options.allow_missing = paths.allow_missing;
     options.list_addresses = policies.list_addresses;

@@ -76,11 +76,11 @@ impl PeerUri {
         Ok(())
     }
 
-    /// The address of a peer, which needs a name.
-    pub fn resolve(&self) -> Result<SocketAddr, Failure> {
+    /// The addresses of a peer, which needs a name; there is one or more.
+    pub fn resolve(&self) -> Result<Vec<SocketAddr>, Failure> {
         let host = self.host.as_deref();
         let host = host.ok_or_else(|| Failure::usage("no host is named; a peer is written anabranch://host:port"))?;
-        resolve(host, self.port)
+        resolve_all(host, self.port)
     }
 
     /// `host:port` for messages.
@@ -321,12 +321,22 @@ impl Udp {
 
 /// The first address of a host.
 pub fn resolve(host: &str, port: u16) -> Result<SocketAddr, Failure> {
+    resolve_all(host, port)?.first().copied().ok_or_else(|| no_address(host))
+}
+
+/// All addresses of a host, one or more, the preferred one first.
+pub fn resolve_all(host: &str, port: u16) -> Result<Vec<SocketAddr>, Failure> {
     if let Ok(ip) = host.parse::<IpAddr>() {
-        return Ok(SocketAddr::new(ip, port));
+        return Ok(vec![SocketAddr::new(ip, port)]);
     }
     let found = (host, port).to_socket_addrs();
-    let mut found = found.map_err(|e| Failure::network(format!("the name {host} cannot be resolved: {e}")))?;
-    found.next().ok_or_else(|| Failure::network(format!("the name {host} has no address")))
+    let found = found.map_err(|e| Failure::network(format!("the name {host} cannot be resolved: {e}")))?;
+    let found: Vec<_> = found.collect();
+    if found.is_empty() { Err(no_address(host)) } else { Ok(found) }
+}
+
+fn no_address(host: &str) -> Failure {
+    Failure::network(format!("the name {host} has no address"))
 }
 
 /// Splits `host:port`; brackets around IPv6. An empty host is none.

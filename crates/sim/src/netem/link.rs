@@ -273,7 +273,15 @@ impl<'g> LinkReader<'g> {
             "loss" => vec![Setting::Loss(loss::value(words)?)],
             "mtu" => vec![Setting::Mtu(match words.value(word, "a size in bytes")? {
                 "none" => None,
-                size => Some(units::count(size, "bytes").map_err(|e| e.of(word))?.try_into().unwrap_or(u32::MAX)),
+                size => match units::count(size, "bytes").map_err(|e| e.of(word))? {
+                    0 => {
+                        let what = format!(
+                            "`{word} 0` drops everything; use `down` to cut a path, `{word} none` for no limit"
+                        );
+                        return Err(ParseError::new(what));
+                    }
+                    size => Some(size.try_into().unwrap_or(u32::MAX)),
+                },
             })],
             "duplicate" => vec![Setting::Duplicate(words.read(word, "a share such as 1%", units::share)?)],
             "reorder" => vec![Setting::Reorder(words.read(word, "a share such as 5%", units::share)?)],
@@ -384,6 +392,9 @@ fn bit_rate(text: &str) -> Result<f64, ValueError> {
     rate.ok_or_else(|| ValueError::needs("a number from 0 to 1 such as 1e-6", text))
 }
 
+/// Words of a jitter's shape.
+const SHAPES: [&str; 6] = ["distribution", "normal", "uniform", "exponential", "pareto", "paretonormal"];
+
 /// `delay 30ms`, `delay 30ms 4ms`, `delay 30ms 4ms distribution normal`.
 fn delay(word: &str, words: &mut Cursor<'_>) -> Result<Vec<Setting>, ParseError> {
     let mut sets = vec![Setting::Delay(words.read(word, "a time such as 30ms", units::time)?)];
@@ -391,6 +402,11 @@ fn delay(word: &str, words: &mut Cursor<'_>) -> Result<Vec<Setting>, ParseError>
         words.skip();
         let span = units::time(next).map_err(|e| e.of("jitter"))?;
         sets.push(Setting::Jitter(distribution(span, words)?));
+    } else if let Some(shape) = words.peek().filter(|w| SHAPES.contains(w)) {
+        return Err(ParseError::about(
+            word,
+            format!("needs a jitter in front of `{shape}`, such as `delay 30ms 4ms distribution normal`"),
+        ));
     }
     Ok(sets)
 }
