@@ -96,6 +96,56 @@ fn what_cannot_be_compared_is_one_line() {
     assert_eq!(r["decodable_share"].as_f64(), Some(0.0));
 }
 
+/// Containers and wider packets have nothing that could be compared, on either side.
+#[test]
+fn other_containers_are_refused() {
+    let (dir, _) = scratch();
+    let wide = |before: usize, after: usize| -> Vec<u8> {
+        clip().chunks(PACKET).take(100).flat_map(|p| [&vec![7; before][..], p, &vec![9; after]].concat()).collect()
+    };
+    let begins = |head: &[u8]| [head, &noise(20_000, 3)].concat();
+    for (content, what) in [
+        (begins(b"\0\0\0\x20ftypisom\0\0\x02\0"), "is an MP4 film"),
+        (begins(b"\x1a\x45\xdf\xa3"), "is a Matroska or WebM film"),
+        (begins(b"FLV\x01\x05"), "is an FLV film"),
+        (begins(b"RIFF\x10\0\0\0AVI LIST"), "is an AVI film"),
+        (wide(4, 0), "packets of 192 bytes (M2TS"),
+        (wide(0, 16), "packets of 204 bytes (parity"),
+    ] {
+        let other = file(&dir, "other", &content);
+        for args in [[CLIP, &other], [&other, CLIP]] {
+            run(&[&["quality", "--no-decoding"], &args[..]].concat()).check(2, Some(what));
+        }
+    }
+}
+
+#[test]
+fn standard_input_and_output() {
+    let (dir, _) = scratch();
+    let received = file(&dir, "received.ts", &without(&[2]));
+    let stdin = |path: &str| std::fs::File::open(path).expect("it is there").into();
+    for (args, from) in [([CLIP, "-"], received.as_str()), (["-", &received], CLIP)] {
+        let e = start_with(&["quality", args[0], args[1], "--no-decoding", "--csv", "-"], stdin(from)).wait();
+        assert_eq!(e.code(), Some(0), "{}", e.stderr);
+        assert!(e.out().starts_with("frame,pts,"), "{}", e.out());
+        assert_eq!(e.out().lines().count(), 97);
+        assert!(e.stderr.contains("H.264 of 3.84 s"), "{}", e.stderr);
+        let e = start_with(&["quality", args[0], args[1], "--json", "--no-decoding"], stdin(from)).wait();
+        assert_eq!(rows_of(&e.out())["by_class"]["B"]["missing"], 1);
+    }
+    if has("ffmpeg", "standard_input_and_output") {
+        let e = start_with(&["quality", CLIP, "-", "--json"], stdin(&received)).wait();
+        assert_eq!(rows_of(&e.out())["pictures_equal"], 95);
+    }
+    run(&["quality", "-", "-"]).check(2, Some("only one of SENT and RECEIVED"));
+    run(&["quality", CLIP, CLIP, "--csv", "-", "--json"]).check(2, Some("--csv - and --json"));
+    assert!(!std::path::Path::new("-").exists(), "no file is called so");
+}
+
+fn rows_of(text: &str) -> Value {
+    serde_json::from_str(text).expect("JSON")
+}
+
 /// A stream that ffmpeg makes of its test pattern, or none where it cannot.
 fn made(dir: &tempfile::TempDir, name: &str, test: &str, encoder: &str, more: &[&str]) -> Option<String> {
     let known = Command::new("ffmpeg").args(["-hide_banner", "-encoders"]).output();

@@ -231,6 +231,24 @@ fn media_need_a_latency() {
     r.wait();
 }
 
+/// Packets of 192 and 204 bytes arrive as they are, with a line that says how to stream them.
+#[test]
+fn wider_packets_go_as_a_file_and_that_is_said() {
+    let (dir, out) = scratch();
+    for (before, after, what) in [(4, 0, "packets of 192 bytes (M2TS"), (0, 16, "packets of 204 bytes (parity")] {
+        let packets = clip();
+        let wide = packets.chunks(188).take(200).flat_map(|p| [&vec![7; before][..], p, &vec![9; after]].concat());
+        let input = file(&dir, "wide", &wide.collect::<Vec<_>>());
+        let port = port();
+        let r = receiver(port, out.to_str().unwrap(), &[]);
+        let s = run(&["send", &input, &format!("127.0.0.1:{port}")]);
+        s.check(0, Some(what));
+        assert!(s.stderr.contains("goes as a file; to stream it: ffmpeg -re -i"), "{}", s.stderr);
+        r.wait().check(0, None);
+        same(&std::fs::read(&out).unwrap(), &std::fs::read(&input).unwrap());
+    }
+}
+
 #[test]
 fn damaged_transport_streams_pass_with_one_warning() {
     let mut content = clip()[..188 * 1_500].to_vec();

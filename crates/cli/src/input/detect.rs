@@ -1,5 +1,7 @@
 //! Recognises a transport stream from the first bytes, and films that are none.
 
+use anabranch_media::rtp::wider_packets;
+
 /// Bytes that settle the question.
 pub const HEAD: usize = 4_096;
 
@@ -35,10 +37,14 @@ const FILMS: [(usize, &[u8], &str); 7] = [
     (8, b"AVI LIST", "an AVI film"),
 ];
 
-/// The name of a container of films that cannot be streamed as it is: one byte lost breaks what follows.
+/// The name of a container of films that cannot be streamed as it is: one byte lost breaks what follows, or packets are
+/// not those of a stream.
 pub fn film(head: &[u8]) -> Option<&'static str> {
     let begins = |(at, what, _): &&(usize, &[u8], &str)| head.get(*at..).is_some_and(|h| h.starts_with(what));
-    FILMS.iter().find(begins).map(|f| f.2)
+    FILMS.iter().find(begins).map(|f| f.2).or_else(|| match wider_packets(head)? {
+        192 => Some("a transport stream with packets of 192 bytes (M2TS: a time in front of each)"),
+        _ => Some("a transport stream with packets of 204 bytes (parity behind each)"),
+    })
 }
 
 /// Does the head of a film say that its video is AV1? MP4 may say so at its end only.
@@ -75,6 +81,27 @@ mod tests {
         assert_eq!(film(b"RIFF\x10\0\0\0AVI LIST"), Some("an AVI film"));
         for other in [&b""[..], b"ftyp", b"RIFF\x10\0\0\0WAVEfmt ", b"FLVx", &packets(5)] {
             assert_eq!(film(other), None);
+        }
+    }
+
+    /// Wherever the file begins, and with a packet or two damaged.
+    #[test]
+    fn transport_streams_with_wider_packets() {
+        for (size, before, name) in [(192, 4, "192 bytes (M2TS"), (204, 0, "204 bytes (parity")] {
+            for (n, from, damaged) in [(5, 0, 0), (21, 0, 0), (21, 1, 0), (21, 100, 0), (21, 191, 0), (21, 0, 2)] {
+                let mut wide = Vec::new();
+                for i in 0..n {
+                    let mut packet = vec![(i * 37 % 251) as u8 | 0x80; size];
+                    packet[before..before + 4].copy_from_slice(&[if i < damaged { 0 } else { SYNC }, 0x41, 0, 0x10]);
+                    wide.extend(packet);
+                }
+                let head = &wide[from..];
+                assert!(!is_transport_stream(head));
+                assert!(film(head).is_some_and(|f| f.contains(name)), "{size} {n} {from} {damaged}: {:?}", film(head));
+            }
+        }
+        for other in [vec![SYNC; HEAD], packets(21), vec![0; HEAD]] {
+            assert_eq!(film(&other), None);
         }
     }
 

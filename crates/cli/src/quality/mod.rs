@@ -15,6 +15,7 @@ use crate::units;
 use anabranch_media::quality::{CompareError, Comparison, Shown};
 use decoded::Pictures;
 pub use progress::Progress;
+use read::is_stdin;
 pub use read::read;
 use report::Report;
 pub use report::codec_name;
@@ -33,16 +34,16 @@ Both are transport streams, or captures of one in UDP or RTP (pcap, pcapng). doc
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct QualityArgs {
-    /// The stream in front of the network: what `send` read
+    /// The stream in front of the network: what `send` read; - for standard input
     #[arg(value_name = "SENT")]
     sent: PathBuf,
-    /// The stream behind it: what `recv` wrote, or a capture of what it sent on
+    /// The stream behind it: what `recv` wrote, or a capture of what it sent on; - for standard input
     #[arg(value_name = "RECEIVED")]
     received: PathBuf,
     /// As JSON
     #[arg(short = 'J', long)]
     json: bool,
-    /// Write a line for each frame to a file
+    /// Write a line for each frame to a file; - for standard output, and the table goes to standard error
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
     /// The picture stands still when the next one is later than it should be by this or more
@@ -61,6 +62,13 @@ pub struct QualityArgs {
 
 /// Runs the command.
 pub fn run(args: &QualityArgs) -> Outcome {
+    let csv_to_stdout = args.csv.as_deref().is_some_and(is_stdin);
+    if csv_to_stdout && args.json {
+        return Err(Failure::usage("--csv - and --json both go to standard output; give one of them a file"));
+    }
+    if is_stdin(&args.sent) && is_stdin(&args.received) {
+        return Err(Failure::usage("only one of SENT and RECEIVED can come from standard input"));
+    }
     let interrupt = Interrupt::install();
     let progress = Progress::new();
     let read = |path: &Path| read(path, args.port, &progress, &interrupt);
@@ -76,7 +84,11 @@ pub fn run(args: &QualityArgs) -> Outcome {
     progress.end();
     if let Some(path) = &args.csv {
         let text = report::frames_csv(&sent.recording, &found, &shown, pictures.as_ref().ok());
-        anabranch_report::write_atomically(path, text.as_bytes()).map_err(Failure::usage)?;
+        if csv_to_stdout {
+            print(&text)?;
+        } else {
+            anabranch_report::write_atomically(path, text.as_bytes()).map_err(Failure::usage)?;
+        }
     }
     for (path, source) in [(&args.sent, &sent), (&args.received, &received)] {
         let (bytes, other) = source.recording.bytes();
@@ -85,6 +97,10 @@ pub fn run(args: &QualityArgs) -> Outcome {
         }
     }
     let report = Report::of(args, &sent.recording, &found, &shown, &pictures);
+    if csv_to_stdout {
+        eprint!("{}", report.text());
+        return Ok(());
+    }
     print(&if args.json { report.json() } else { report.text() })
 }
 

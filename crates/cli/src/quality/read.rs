@@ -3,10 +3,11 @@
 use super::capture::{Capture, Flow};
 use super::progress::Progress;
 use crate::exit::Failure;
+use crate::input::detect;
 use crate::interrupt::Interrupt;
 use anabranch_media::quality::Recording;
 use std::fs::File;
-use std::io::{BufReader, Read, Seek, Write};
+use std::io::{self, BufReader, Cursor, Read, Write};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
@@ -17,7 +18,7 @@ pub const PIECE: usize = 256 << 10;
 pub struct Source {
     pub recording: Recording,
     path: PathBuf,
-    /// The transport stream of a capture, for a decoder.
+    /// The transport stream of a capture or a pipe, for a decoder.
     taken_out: Option<NamedTempFile>,
 }
 
@@ -28,56 +29,114 @@ impl Source {
     }
 }
 
-/// Reads all of a file.
+/// What a path calls standard input.
+pub fn is_stdin(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// Reads all of a file, or of standard input for `-`.
 pub fn read(path: &Path, port: Option<u16>, progress: &Progress, interrupt: &Interrupt) -> Result<Source, Failure> {
-    let wrong = |e: std::io::Error| Failure::usage(format!("cannot read {}: {e}", path.display()));
-    let mut file = File::open(path).map_err(wrong)?;
-    let total = file.metadata().map_err(wrong)?.len();
-    let mut head = [0; 4];
-    let known = file.read(&mut head).map_err(wrong)?;
-    file.rewind().map_err(wrong)?;
-    let what = format!("reading {}", path.display());
-    let mut recording = Recording::new();
-    let Some(capture) = head.get(..known).and_then(Capture::of) else {
-        let (mut piece, mut done) = (vec![0; PIECE], 0);
+    let name = if is_stdin(path) { "standard input".into() } else { path.display().to_string() };
+    let wrong = |e: io::Error| Failure::usage(format!("cannot read {name}: {e}"));
+    let (mut file, total): (Box<dyn Read>, u64) = if is_stdin(path) {
+        (Box::new(io::stdin().lock()), 0)
+    } else {
+        let file = File::open(path).map_err(wrong)?;
+        let total = file.metadata().map_err(wrong)?.len();
+        (Box::new(file), total)
+    };
+    let mut head = Vec::new();
+    file.by_ref().take(detect::HEAD as u64).read_to_end(&mut head).map_err(wrong)?;
+    let capture = Capture::of(&head);
+    if let Some(film) = detect::film(&head).filter(|_| capture.is_none() && !detect::is_transport_stream(&head)) {
+        return Err(Failure::usage(format!(
+            "{name} is {film}; what is read is a transport stream, as `send` took it or `recv` wrote it, or a capture of one"
+        )));
+    }
+    let from = Cursor::new(head).chain(file);
+    let job = Job { name, path, total, progress, interrupt };
+    match capture {
+        Some(capture) => job.capture(capture, from, port),
+        None => job.stream(from),
+    }
+}
+
+/// A file that is read.
+struct Job<'a> {
+    name: String,
+    path: &'a Path,
+    /// Bytes of it, where that is known.
+    total: u64,
+    progress: &'a Progress,
+    interrupt: &'a Interrupt,
+}
+
+impl Job<'_> {
+    fn wrong(&self, e: &io::Error) -> Failure {
+        Failure::usage(format!("cannot read {}: {e}", self.name))
+    }
+
+    /// So many bytes are read; is the user still interested?
+    fn tell(&self, done: u64) -> Result<(), Failure> {
+        if self.total > 0 {
+            self.progress.tell(&format!("reading {}", self.name), done, self.total);
+        }
+        if self.interrupt.has_come() { Err(Failure::Interrupted) } else { Ok(()) }
+    }
+
+    /// A transport stream as it is. A decoder reads a copy of what comes through a pipe.
+    fn stream(self, mut from: impl Read) -> Result<Source, Failure> {
+        let mut copy = if is_stdin(self.path) { Some(Copy::new()?) } else { None };
+        let (mut recording, mut piece, mut done) = (Recording::new(), vec![0; PIECE], 0);
         loop {
-            let n = file.read(&mut piece).map_err(wrong)?;
-            recording.push(None, piece.get(..n).unwrap_or(&[]));
+            let n = from.read(&mut piece).map_err(|e| self.wrong(&e))?;
+            let bytes = piece.get(..n).unwrap_or(&[]);
+            recording.push(None, bytes);
+            copy.as_mut().map_or(Ok(()), |copy| copy.write(bytes))?;
             done += n as u64;
-            progress.tell(&what, done, total);
-            if interrupt.has_come() {
-                return Err(Failure::Interrupted);
-            }
+            self.tell(done)?;
             if n == 0 {
                 break;
             }
         }
         recording.finish();
-        return Ok(Source { recording, path: path.to_owned(), taken_out: None });
-    };
-    let mut taken_out = NamedTempFile::with_suffix(".ts")
-        .map_err(|e| Failure::usage(format!("cannot write to {}: {e}", std::env::temp_dir().display())))?;
-    let mut capture = capture.reading(BufReader::with_capacity(PIECE, file));
-    let mut flow = Flow::new(port);
-    while let Some(packet) = capture.next().map_err(wrong)? {
-        if let Some(stream) = flow.stream(packet.link, &packet.bytes) {
-            recording.push(Some(packet.at), stream);
-            taken_out
-                .write_all(stream)
-                .map_err(|e| Failure::usage(format!("cannot write a copy of the stream: {e}")))?;
-        }
-        progress.tell(&what, packet.read, total);
-        if interrupt.has_come() {
-            return Err(Failure::Interrupted);
-        }
+        Ok(Source { recording, path: self.path.to_owned(), taken_out: copy.map(|c| c.0) })
     }
-    if recording.bytes().0 == 0 {
-        let which = port.map_or(String::new(), |p| format!(" to port {p}"));
-        return Err(Failure::usage(format!(
-            "{}: no datagram{which} in this capture has a transport stream",
-            path.display()
-        )));
+
+    /// The stream out of a capture.
+    fn capture(self, capture: Capture, from: impl Read, port: Option<u16>) -> Result<Source, Failure> {
+        let (mut recording, mut copy) = (Recording::new(), Copy::new()?);
+        let mut capture = capture.reading(BufReader::with_capacity(PIECE, from));
+        let mut flow = Flow::new(port);
+        while let Some(packet) = capture.next().map_err(|e| self.wrong(&e))? {
+            if let Some(stream) = flow.stream(packet.link, &packet.bytes) {
+                recording.push(Some(packet.at), stream);
+                copy.write(stream)?;
+            }
+            self.tell(packet.read)?;
+        }
+        if recording.bytes().0 == 0 {
+            let which = port.map_or(String::new(), |p| format!(" to port {p}"));
+            let name = self.name;
+            return Err(Failure::usage(format!("{name}: no datagram{which} in this capture has a transport stream")));
+        }
+        recording.finish();
+        Ok(Source { recording, path: self.path.to_owned(), taken_out: Some(copy.0) })
     }
-    recording.finish();
-    Ok(Source { recording, path: path.to_owned(), taken_out: Some(taken_out) })
+}
+
+/// The stream alone, for a decoder.
+struct Copy(NamedTempFile);
+
+impl Copy {
+    fn new() -> Result<Self, Failure> {
+        let file = NamedTempFile::with_suffix(".ts");
+        let wrong = |e| Failure::usage(format!("cannot write to {}: {e}", std::env::temp_dir().display()));
+        file.map(Copy).map_err(wrong)
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        let wrong = |e| Failure::usage(format!("cannot write a copy of the stream: {e}"));
+        self.0.write_all(bytes).map_err(wrong)
+    }
 }

@@ -22,7 +22,7 @@ pub use packet::{Look, is_packets, look};
 pub use receiver::{Piece, RtpReceiver, RtpStats};
 pub use recognise::{Recogniser, Verdict};
 pub use reorder::{Reorder, ReorderStats};
-pub use run_on::RunOn;
+pub use run_on::{RunOn, wider_packets};
 pub use sender::{RtpSender, RtpSenderConfig};
 pub use steady::Steadier;
 

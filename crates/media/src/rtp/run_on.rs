@@ -77,8 +77,8 @@ impl RunOn {
     }
 }
 
-/// The size of a transport stream's packets in a datagram, where they are larger than 188 bytes.
-pub(super) fn wider_packets(datagram: &[u8]) -> Option<usize> {
+/// The size of a transport stream's packets in a datagram or the head of a file, where they are larger than 188 bytes.
+pub fn wider_packets(datagram: &[u8]) -> Option<usize> {
     WIDER.into_iter().find(|size| begin(datagram, *size).is_some_and(|from| headers(datagram, from, *size).0 >= MANY))
 }
 
