@@ -39,7 +39,7 @@ const WORRY: Duration = Duration::from_secs(5);
 /// Pause between two samples that count for the totals only.
 const TOTALS_ONLY: Duration = Duration::from_millis(250);
 
-/// While something is sent, answers come far more often than this; where none does, no path works.
+/// While something is sent, an answer comes within a round trip and less than this; where none does, no path works.
 const DARK: Duration = Duration::from_millis(200);
 
 /// Notices a peer that is gone, as long as it lives.
@@ -221,7 +221,8 @@ impl Watched {
             now.answered = (heard, said, Instant::now());
         }
         // The last path counts as usable however silent it is.
-        let dark = now.answered.2.elapsed() >= DARK || !stats.paths.iter().any(|p| p.stats.state.usable());
+        let round_trip = stats.paths.iter().map(|p| p.stats.srtt).max().map_or(Duration::ZERO, Duration::from);
+        let dark = now.answered.2.elapsed() >= DARK + round_trip || !stats.paths.iter().any(|p| p.stats.state.usable());
         // What waited until a path came back was given up in the dark, too.
         let in_the_dark = std::mem::replace(&mut now.dark, dark) || dark;
         let (before, parity) = (now.given_up, ParityRow::sum(now.parity, ParityRow::of(&stats)));

@@ -192,6 +192,15 @@ fn why_most_was_given_up_is_said() {
     let s = run(&["send", CLIP, &format!("127.0.0.1:{relay}"), "-q"]);
     s.check(0, Some("messages were given up: no path worked within the latency of 300 ms"));
     r.wait();
+    // Two ways of 400 ms: the path works, and nothing can be in time.
+    let (port, relay) = (common::port(), common::port());
+    let path = format!("listen 127.0.0.1:{relay} to 127.0.0.1:{port} delay 400ms");
+    let _emulator = start(&["emulate", "--stats", "none", "--path", &path]);
+    listening(relay);
+    let r = receiver(port, out.to_str().unwrap(), &[]);
+    let s = run(&["send", CLIP, &format!("127.0.0.1:{relay}"), "-q"]);
+    s.check(0, Some("they could not be sent within the latency of 300 ms"));
+    r.wait();
     let port = common::port();
     let r = receiver(port, out.to_str().unwrap(), &[]);
     let s = run(&["send", CLIP, &format!("127.0.0.1:{port}"), "--class-lifetime", "0ms,0ms,0ms"]);

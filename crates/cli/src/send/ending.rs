@@ -132,7 +132,9 @@ fn why_given_up(row: &StreamRow, latency: Duration, limits: &ClassLimits) -> Str
     if row.limited >= row.abandoned {
         return format!("they could not be sent within the limits of {}", limits.flags());
     }
-    format!("they could not be sent within the latency of {ms} ms; the stream came faster than the paths carry")
+    format!(
+        "they could not be sent within the latency of {ms} ms; the stream came faster than the paths carry, or they take longer than that"
+    )
 }
 
 /// How the session ended, in a few words.
