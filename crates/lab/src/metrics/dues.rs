@@ -51,8 +51,6 @@ pub enum Travel {
 pub struct Dues {
     deadline: Duration,
     travel: Travel,
-    /// How many messages were made.
-    messages: usize,
     packets: Vec<Packet>,
     /// Packets and bytes that a stream delivered, and where the next packet of it ends.
     streamed: (usize, u64, u64),
@@ -70,22 +68,11 @@ struct Packet {
 impl Dues {
     /// None made yet; each is of use for `deadline` from then on.
     pub fn new(deadline: Duration, travel: Travel) -> Self {
-        Dues { deadline, travel, messages: 0, packets: Vec::new(), streamed: (0, 0, 0) }
-    }
-
-    /// How many messages were made.
-    pub fn messages(&self) -> usize {
-        self.messages
-    }
-
-    /// How long each is of use.
-    pub fn deadline(&self) -> Duration {
-        self.deadline
+        Dues { deadline, travel, packets: Vec::new(), streamed: (0, 0, 0) }
     }
 
     /// The source made the next message.
     pub fn made(&mut self, at: Instant, bytes: u64) {
-        self.messages += 1;
         let packet = |made, bytes| Packet { made, bytes, came: Instant::FAR };
         match self.travel {
             // It has a number all the same.
@@ -192,7 +179,7 @@ mod tests {
         d.came(2, MS(251));
         assert_eq!(of(&d), [(1, 1, 0, 10, 0), (1, 1, 1, 20, 20), (1, 0, 0, 0, 0)]);
         assert_eq!(d.each().map(|d| d.unusable()).collect::<Vec<_>>(), [0, 1, 1]);
-        assert_eq!((d.each().next().map(|d| (d.made, d.at)), d.messages()), (Some((MS(0), MS(50))), 4));
+        assert_eq!(d.each().next().map(|d| (d.made, d.at)), Some((MS(0), MS(50))));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::repairs::{Departure, Repairs};
 use super::serials::Serials;
-use super::{Delays, Detail, Due, Dues, Fingerprint, Level, SharedDues, SharedVideo, Video, Wanted, Window};
+use super::{Delays, Detail, Due, Dues, Fingerprint, Level, SharedDues, SharedVideo, Unasked, Video, Wanted, Window};
 use anabranch_base::{Duration, Instant};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -96,6 +96,8 @@ pub struct Record {
     deadlines: Serials,
     video: Option<SharedVideo>,
     dues: Option<SharedDues>,
+    /// What makes the frames or messages that `video` and `dues` know.
+    source: Option<Unasked>,
     /// Every transmission, where that is asked for.
     repairs: Option<Box<Repairs>>,
 }
@@ -141,6 +143,7 @@ impl Record {
             deadlines: Serials::default(),
             video: None,
             dues: None,
+            source: None,
             repairs: wanted.repairs.then(|| Box::new(Repairs::new(repaired))),
         }
     }
@@ -301,6 +304,19 @@ impl Record {
     /// What is sent is of use up to a deadline.
     pub fn expect(&mut self, dues: SharedDues) {
         self.dues = Some(dues);
+    }
+
+    /// What is sent comes from here.
+    pub fn ask(&mut self, source: Unasked) {
+        self.source = Some(source);
+    }
+
+    /// Frames and messages that the source, which began at `start`, had made by the end of the run and no transport has
+    /// asked for are made all the same.
+    pub fn make_rest(&self, start: Instant, end: Instant) {
+        if let Some(source) = &self.source {
+            source.make_rest(start, end);
+        }
     }
 
     /// Everything with a deadline that was made: messages, or frames with a viewer. None where there is no deadline.

@@ -1,4 +1,4 @@
-//! What a viewer sees of a flow of video frames: which came in time, which can be decoded, where the picture stood
+//! What a viewer sees of a flow of video frames, of all that its source made: which came in time, which can be decoded, where the picture stood
 //! still.
 
 use super::{Due, Window};
@@ -189,9 +189,9 @@ impl Video {
         v
     }
 
-    /// Was frame `number`, from 0, whole when it was due? False for one that was never sent.
-    pub fn was_whole(&self, number: usize) -> bool {
-        self.frames.get(number).is_some_and(Frame::is_whole_in_time)
+    /// Every frame that was made: class, when made, bytes, and whether it was whole when it was due.
+    pub fn made_frames(&self) -> impl Iterator<Item = (FrameClass, Instant, u64, bool)> {
+        self.frames.iter().map(|f| (f.class, f.at, f.bytes.1 - f.bytes.0, f.is_whole_in_time()))
     }
 
     /// Bytes of the frames made in a window, but for one that is made as the run ends.
@@ -221,7 +221,7 @@ impl Video {
         video.decodable(until)
     }
 
-    /// The frames that were sent, as what has to be there when they are shown.
+    /// The frames that were made, as what has to be there when they are shown.
     pub fn dues(&self) -> impl Iterator<Item = Due> {
         self.frames.iter().map(|f| Due {
             made: f.at,

@@ -2,7 +2,7 @@
 
 use super::RunError;
 use super::fates::{Fates, Segments};
-use crate::metrics::{Detail, Dues, Packets, Record, SharedRecord, Timed, Travel, Video, Wanted, Window};
+use crate::metrics::{Detail, Dues, Packets, Record, SharedRecord, Timed, Travel, Unasked, Video, Wanted, Window};
 use crate::node::{
     Application, Dial, Encoder, End, Messages, Pairs, Reader, SctpAgent, SctpConfig, SctpPacket, Watched,
 };
@@ -121,22 +121,10 @@ impl Scene {
         }
     }
 
-    /// Tells the dues of flows which messages their sources had made by the end that no transport has asked for.
-    pub fn tell_unsent(&mut self, plan: &Plan, seed: u64) {
-        for (f, live) in plan.flows.iter().zip(&self.flows) {
-            let record = live.record.borrow();
-            // What is made when a transport asks for it was not made before.
-            let clocked = !matches!(f.traffic, TrafficConfig::Bulk(_)) && f.follow.is_none();
-            let Some(mut dues) = record.dues().filter(|_| clocked) else { continue };
-            let (asked, deadline) = (dues.messages(), dues.deadline());
-            let mut source = f.traffic.build(seed, &f.name);
-            if let Some(cut) = f.cut {
-                source = Box::new(Packets::new(source, cut, None));
-            }
-            let all = std::iter::from_fn(|| source.next(live.start));
-            let due = all.skip(asked).take_while(|e| e.at + deadline <= plan.end());
-            due.for_each(|e| dues.made(e.at, e.size));
-        }
+    /// Tells the records of flows which frames and messages their sources had made by the end that no transport has asked
+    /// for.
+    pub fn tell_unsent(&self, plan: &Plan) {
+        self.flows.iter().for_each(|live| live.record.borrow().make_rest(live.start, plan.end()));
     }
 
     /// A flow on the association of another, which was added before it; none of one with its own.
@@ -330,7 +318,19 @@ pub(super) fn traffic(f: &Flow, seed: u64, record: &SharedRecord) -> Box<dyn Sou
 
 /// [`traffic`] from an encoder that follows what `dial` shows.
 fn followed(f: &Flow, seed: u64, record: &SharedRecord, dial: Option<&Dial>) -> Box<dyn Source> {
-    let source = watched(f, seed, record, dial);
+    let source = timed(f, record, watched(f, seed, record, dial));
+    // What is made when a transport asks for it was not made before, and nothing notes what has no deadline.
+    let noted = record.borrow().dues().is_some() || record.borrow().video().is_some();
+    if matches!(f.traffic, TrafficConfig::Bulk(_)) || !noted {
+        return source;
+    }
+    let source = Unasked::new(source);
+    record.borrow_mut().ask(source.clone());
+    Box::new(source)
+}
+
+/// `source` with its messages noted where they have a deadline that is asked for.
+fn timed(f: &Flow, record: &SharedRecord, source: Box<dyn Source>) -> Box<dyn Source> {
     let Some(deadline) = f.deadline.filter(|_| record.borrow().wanted().dues) else { return source };
     let travel = match (&f.transport, &f.traffic) {
         (Transport::Udp(_), _) => Travel::Datagrams(LARGEST_DATAGRAM),

@@ -112,6 +112,7 @@ impl Emulated {
 
     /// The values of the plan's metrics, in their order; none for what only a run in virtual time can see.
     pub fn values(&self) -> Vec<Option<f64>> {
+        self.scene.tell_unsent(&self.plan);
         let measured = Measured::new(&self.plan, &self.scene, self.seed, &Snapshots::default());
         self.plan.measures.iter().map(|m| seen_outside(&m.of).then(|| measured.value(m)).flatten()).collect()
     }

@@ -3,10 +3,10 @@
 use super::build::{Live, Scene, with_associations};
 use crate::metrics::{Came, Framed, Video, Window};
 use crate::oracle::{self, Film, Frame};
-use crate::scenario::{Flow, Plan, Playout};
+use crate::scenario::{Plan, Playout};
 use anabranch_base::{Duration, Instant};
 use anabranch_sim::network::LinkId;
-use anabranch_sim::traffic::{FrameClass, Kind, TrafficConfig};
+use anabranch_sim::traffic::{FrameClass, TrafficConfig};
 
 /// So long without a missing frame, and the stream counts as whole again.
 const CALM: Duration = Duration::from_secs(1);
@@ -50,19 +50,17 @@ impl Frames {
         let (window, end) = (live.within(window), plan.end());
         let record = live.record.borrow();
         let video = record.video()?;
-        let made: Vec<Frame> = made(flow, live.start, seed).take_while(|f| f.at + playout <= end).collect();
+        let frame = |(class, at, bytes, whole)| (Frame { at, class, bytes }, whole);
+        let all = || video.made_frames().map(frame).take_while(|(f, _)| f.at + playout <= end);
         // What follows an event may be after the window in which it began.
-        let begun = made.iter().enumerate().filter(|(_, f)| f.at >= window.from());
-        let due = |(n, f): (usize, &Frame)| Due {
-            at: f.at + playout,
-            whole: video.was_whole(n),
-            class: f.class,
-            within: window.holds(f.at),
-        };
+        let begun = all().filter(|(f, _)| f.at >= window.from());
+        let due =
+            |(f, whole): (Frame, bool)| Due { at: f.at + playout, whole, class: f.class, within: window.holds(f.at) };
         let due = begun.map(due).collect();
+        let made = || all().map(|(f, _)| f).collect();
         // What an encoder made that follows is another film.
         let bounds =
-            if bounds && flow.follow.is_none() { bounds_of(plan, scene, number, seed, window, made) } else { None };
+            if bounds && flow.follow.is_none() { bounds_of(plan, scene, number, seed, window, made()) } else { None };
         let time = window.time().as_secs_f64();
         let (bytes, carried) = (video.made(window) as f64, carried(plan, scene, number, window));
         Some(Frames { due, came: video.came(window, end), made: bytes, carried, time, bounds })
@@ -123,15 +121,6 @@ fn carried(plan: &Plan, scene: &Scene, number: usize, window: Window) -> Option<
         at = next;
     }
     Some(sum)
-}
-
-/// Every frame that the source makes.
-fn made(flow: &Flow, start: Instant, seed: u64) -> impl Iterator<Item = Frame> {
-    let mut source = flow.traffic.build(seed, &flow.name);
-    std::iter::from_fn(move || source.next(start)).filter_map(|e| match e.kind {
-        Kind::Frame { class, .. } => Some(Frame { at: e.at, class, bytes: e.size }),
-        _ => None,
-    })
 }
 
 /// The value of all flows together; their frames are of this window.

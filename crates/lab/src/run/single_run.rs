@@ -48,7 +48,7 @@ pub(super) fn run_prepared<T>(
     scene.network.settle();
     refused(plan, &scene)?;
     scene.tell_fates();
-    scene.tell_unsent(plan, seed);
+    scene.tell_unsent(plan);
     let measured = Measured::new(plan, &scene, seed, &snapshots);
     let values = plan.measures.iter().map(|m| measured.value(m)).collect();
     let row = Row { point: point.values.clone(), seed, values, fingerprint: fingerprint(&scene.flows) };
