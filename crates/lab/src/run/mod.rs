@@ -24,6 +24,8 @@ mod traced;
 #[cfg(test)]
 mod derived_tests;
 #[cfg(test)]
+mod full_packet_tests;
+#[cfg(test)]
 mod lateness_tests;
 #[cfg(test)]
 mod link_layer_tests;

@@ -114,7 +114,7 @@ struct SctpKeys {
     encapsulation: Option<String>,
 }
 
-/// Reads what a flow over SCTP says of itself, and the payload of a full packet.
+/// Reads what a flow over SCTP says of itself, and the payload of a message that fills a packet.
 pub(super) fn sctp(part: Part<'_>) -> Result<(Transport, u32), Problem> {
     let mut keys = part.table.clone();
     let limits = keys.split(|key| LIMITS.contains(&key));
@@ -180,7 +180,6 @@ pub(super) fn sctp(part: Part<'_>) -> Result<(Transport, u32), Problem> {
     };
     let wrong = |e: LimitError| part.about(e.key, e.to_string());
     let full = sctp.config(0).map_err(wrong)?.1;
-    sctp.peer_config(0).map_err(wrong)?;
     Ok((Transport::Sctp(Box::new(sctp)), full))
 }
 
@@ -210,12 +209,19 @@ fn check_timer(part: Part<'_>, profile: &Profile) -> Result<(), Problem> {
 }
 
 impl Sctp {
-    /// The association's configuration and the payload of a full packet.
+    /// The association's configuration and the payload of a message that fills a packet.
     ///
     /// # Errors
     /// A limit that cannot be.
     pub(crate) fn config(&self, seed: u64) -> Result<(AssocConfig, u32), LimitError> {
-        self.config_of(&self.profile, seed)
+        let mut a = self.config_of(&self.profile, seed)?;
+        let peer = self.peer_config(seed)?;
+        let full = a.full_payload(peer.as_ref().unwrap_or(&a));
+        // What is acknowledged counts, and so do windows: payload without headers.
+        let bytes = |window: Option<Window>| window.map(|w| w.bytes(full as u64));
+        a.sending.initial_window = bytes(self.limits.initial_window).or(a.sending.initial_window);
+        a.sending.initial_ssthresh = bytes(self.limits.initial_ssthresh).unwrap_or(a.sending.initial_ssthresh);
+        Ok((a, full as u32))
     }
 
     /// The configuration of the receiver, where it is another one. Of what the flow says, buffers and the size of packets are
@@ -229,10 +235,10 @@ impl Sctp {
             self.limits.clone();
         let limits =
             Limits { packet_size, receive_buffer, send_buffer, receive_overhead, ecn, media_hint, ..Limits::default() };
-        Sctp { limits, ..self.clone() }.config_of(peer, seed).map(|(config, _)| Some(config))
+        Sctp { limits, ..self.clone() }.config_of(peer, seed).map(Some)
     }
 
-    fn config_of(&self, profile: &Profile, seed: u64) -> Result<(AssocConfig, u32), LimitError> {
+    fn config_of(&self, profile: &Profile, seed: u64) -> Result<AssocConfig, LimitError> {
         let wrong = |key, says: String| Err(LimitError { key, says });
         let mut a = AssocConfig::new(profile.clone());
         let l = &self.limits;
@@ -279,11 +285,6 @@ impl Sctp {
         if let Some((name, _)) = l.settings.iter().find(|(name, value)| !a.set(name, **value)) {
             return wrong("settings", format!("has no `{name}`; there are {}", AssocConfig::SETTINGS.join(", ")));
         }
-        let headers = anabranch_wire::COMMON_HEADER_LEN + anabranch_wire::DATA_HEADER_LEN;
-        let full = (a.mtu.packet_size - headers) & !3;
-        // What is acknowledged counts, and so do windows: payload without headers.
-        a.sending.initial_window = l.initial_window.map(|w| w.bytes(full as u64)).or(a.sending.initial_window);
-        a.sending.initial_ssthresh = l.initial_ssthresh.map_or(a.sending.initial_ssthresh, |w| w.bytes(full as u64));
-        Ok((a, full as u32))
+        Ok(a)
     }
 }

@@ -6,7 +6,6 @@ use crate::association::control::{What, causes};
 use crate::association::handshake::announced::{Announced, announce};
 use crate::association::handshake::authentication::Authentication;
 use crate::association::receive::Source;
-use crate::association::sender::transmit::parity::PARITY_ROOM;
 use crate::association::{Association, State};
 use crate::config::OwnParameter;
 use crate::cookie::Cookie;
@@ -15,7 +14,7 @@ use crate::path::{Origin, Path};
 use anabranch_base::{Duration, Instant, PathId};
 use anabranch_policy::Asks;
 use anabranch_policy::view::PathState;
-use anabranch_wire::{Cause, DATA_HEADER_LEN, Encode, I_DATA_HEADER_LEN, InitAck, InitFields, Parameter};
+use anabranch_wire::{Cause, Encode, InitAck, InitFields, Parameter};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -152,9 +151,8 @@ impl Association {
         if self.peer.nr_sack && !self.config.extensions.nr_sack_covers_undelivered {
             self.receiver.note_delivered();
         }
-        self.paths.set_data_extra(if self.peer.interleaving { I_DATA_HEADER_LEN - DATA_HEADER_LEN } else { 0 });
-        let makes_parity = self.peer.parity && self.policies.ask(Asks::PARITY);
-        self.paths.set_spare(if makes_parity { PARITY_ROOM } else { 0 });
+        self.paths.set_data_extra(self.peer.data_extra());
+        self.paths.set_spare(self.peer.spare(self.policies.ask(Asks::PARITY)));
         self.sender.begin(outbound, f.a_rwnd, self.peer.interleaving);
         self.addresses.peer_starts_at(f.initial_tsn.0);
         if let Some(reconfig) = self.stream_reset.used() {

@@ -1,8 +1,10 @@
 //! What both ends announced, and so use.
 
 use super::announced::Announced;
+use crate::association::sender::transmit::parity::PARITY_ROOM;
 use crate::config::AssocConfig;
 use anabranch_policy::Asks;
+use anabranch_wire::{DATA_HEADER_LEN, I_DATA_HEADER_LEN};
 use std::ops::Deref;
 
 /// Extensions that both ends can do.
@@ -26,6 +28,37 @@ pub(in crate::association) struct Features {
     pub ecn: bool,
     pub packet_drop: bool,
     pub adaptation: Option<u32>,
+}
+
+impl Features {
+    /// By how many bytes the header of each chunk is longer than that of DATA.
+    pub fn data_extra(&self) -> usize {
+        if self.interleaving { I_DATA_HEADER_LEN - DATA_HEADER_LEN } else { 0 }
+    }
+
+    /// What messages leave free of a packet for parity, which is made of them where `makes_parity`.
+    pub fn spare(&self, makes_parity: bool) -> usize {
+        if self.parity && makes_parity { PARITY_ROOM } else { 0 }
+    }
+}
+
+impl AssocConfig {
+    /// Payload of the largest message that leaves in one packet of `packet_size` bytes once an association with an end
+    /// that is configured as `peer` is established: less than the headers leave where both ends have I-DATA or parity.
+    /// Without what AUTH takes of each packet where an end has chunks of DATA signed.
+    /// [`Association::max_payload`](crate::Association::max_payload) is what it is of one that there is.
+    pub fn full_payload(&self, peer: &AssocConfig) -> usize {
+        let theirs = &peer.extensions;
+        let announced = Announced {
+            forward_tsn: theirs.partial_reliability,
+            parity: peer.takes_parity(),
+            interleaving: theirs.interleaving,
+            i_forward_tsn: theirs.interleaving && theirs.partial_reliability,
+            ..Announced::default()
+        };
+        let both = PeerFeatures::agreed(&announced, self, false);
+        self.max_payload() - both.data_extra() - both.spare(self.profile.asks().any(Asks::PARITY))
+    }
 }
 
 /// The peer's [`Features`]: anyone in the association reads them, and they change here alone.
