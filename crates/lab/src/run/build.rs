@@ -64,6 +64,9 @@ pub(super) fn scene(plan: &Plan, seed: u64) -> Result<Scene, RunError> {
         let record = Rc::new(RefCell::new(Record::of_windows(&wanted(plan, f, start), plan.bin)));
         let pairs = s.paths(f)?;
         let (sender, receiver) = s.add(f, &pairs, seed, start, &record)?;
+        if !f.processing.is_zero() {
+            s.network.process(sender, f.processing, RandomStream::named(seed, &format!("{}.processing", f.name)));
+        }
         s.truth |= record.borrow().wanted().truth;
         s.flows.push(Live { record, sender, receiver, pairs, start });
     }

@@ -61,6 +61,9 @@ impl Emulated {
         if sctp.read_rate.is_some() {
             return wrong("there is no read-rate");
         }
+        if !flow.processing.is_zero() {
+            return wrong("hosts take the time that they take: remove `processing`");
+        }
         if sctp.peer.is_some() {
             return wrong("both ends have one profile: remove `peer`");
         }

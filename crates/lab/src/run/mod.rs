@@ -34,6 +34,8 @@ mod media_tests;
 #[cfg(test)]
 mod phase_tests;
 #[cfg(test)]
+mod processing_tests;
+#[cfg(test)]
 mod repair_tests;
 #[cfg(test)]
 mod tests;

@@ -202,6 +202,7 @@ fn of_flow(to: &mut Below<'_>, f: &Flow) -> Result<(), String> {
         to: _,
         start,
         start_within,
+        processing,
         traffic,
         transport,
         playout,
@@ -215,6 +216,7 @@ fn of_flow(to: &mut Below<'_>, f: &Flow) -> Result<(), String> {
     }
     to.put("start", time(*start));
     to.put("start-within", time(*start_within));
+    to.put("processing", time(*processing));
     to.put("traffic", models::traffic(traffic));
     if let Some(Playout { after, fps, closed }) = playout {
         to.put("playout", time(*after));

@@ -33,6 +33,8 @@ pub struct Flow {
     pub start: Duration,
     /// It starts evenly within this time after `start`.
     pub start_within: Duration,
+    /// Its sender's host takes a time for each packet, drawn evenly from 0 to this.
+    pub processing: Duration,
     /// What it sends.
     pub traffic: TrafficConfig,
     /// How it is carried.
@@ -122,13 +124,14 @@ impl Transport {
     }
 }
 
-const BASIC: [&str; 15] = [
+const BASIC: [&str; 16] = [
     "name",
     "transport",
     "from",
     "to",
     "start",
     "start-within",
+    "processing",
     "enabled",
     "traffic",
     "playout",
@@ -147,6 +150,7 @@ struct Basic {
     to: Option<Names>,
     start: Option<Time>,
     start_within: Option<Time>,
+    processing: Option<Time>,
     #[serde(rename = "traffic")]
     _traffic: Option<IgnoredAny>,
     playout: Option<Time>,
@@ -233,7 +237,7 @@ pub(super) fn read(table: &Table) -> Result<Vec<Flow>, Problem> {
             return Err(part.at("media-hint", "is for video whose classes have streams of their own: remove it"));
         }
     }
-    let (start, within) = (basic.start, basic.start_within);
+    let (start, within, processing) = (basic.start, basic.start_within, basic.processing);
     let ends = ends(part, basic.from.as_ref(), basic.to.as_ref())?;
     let single = ends.len() == 1;
     let flow = |(i, (from, to)): (usize, (String, String))| Flow {
@@ -244,6 +248,7 @@ pub(super) fn read(table: &Table) -> Result<Vec<Flow>, Problem> {
         to,
         start: start.map_or(Duration::ZERO, |t| t.0),
         start_within: within.map_or(Duration::ZERO, |t| t.0),
+        processing: processing.map_or(Duration::ZERO, |t| t.0),
         traffic: traffic.clone(),
         transport: transport.clone(),
         playout,

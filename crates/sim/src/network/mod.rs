@@ -8,6 +8,7 @@ mod agent;
 mod ahead;
 mod observer;
 mod packet;
+mod processing;
 mod routes;
 mod wakes;
 
@@ -21,6 +22,7 @@ pub use crate::topology::TopologyError;
 use crate::topology::{CableId, NodeId, Role, Topology};
 use anabranch_base::Instant;
 use core::any::Any;
+use processing::Processing;
 use routes::{Routes, Row};
 use std::collections::BTreeSet;
 use wakes::Wakes;
@@ -93,6 +95,8 @@ struct Slot<X> {
     rejected: u64,
     /// The wake-up that is in the queue.
     wake: Instant,
+    /// What its host does before packets leave; they leave at once without.
+    processing: Option<Box<Processing<X>>>,
 }
 
 /// What to look at, as a number: links are even, agents odd.
@@ -188,7 +192,7 @@ impl<X: Clone + Send + 'static> Network<X> {
     /// Puts an agent on the network; it starts at `start`. Its id is [`next_id`](Self::next_id) from before the call.
     pub fn add(&mut self, agent: Box<dyn Agent<X>>, start: Instant) -> AgentId {
         let (id, start) = (self.next_id(), start.max(self.now));
-        self.agents.push(Slot { agent, started: false, rejected: 0, wake: start });
+        self.agents.push(Slot { agent, started: false, rejected: 0, wake: start, processing: None });
         self.events.push(start, Wake::Agent(id).number());
         id
     }
@@ -391,6 +395,10 @@ impl<X: Clone + Send + 'static> Network<X> {
     fn wake_agent(&mut self, id: AgentId, at: Instant) {
         let Some(slot) = self.agents.get_mut(id.0 as usize).filter(|s| s.wake == at) else { return };
         slot.wake = Instant::FAR;
+        if slot.processing.is_some() {
+            self.release(id);
+        }
+        let Some(slot) = self.agents.get_mut(id.0 as usize) else { return };
         if !slot.started {
             slot.started = true;
             self.call(id, |agent, cx| agent.start(cx));
@@ -407,7 +415,11 @@ impl<X: Clone + Send + 'static> Network<X> {
         let (links, routes) = (&mut self.links, &self.routes);
         let beneath = agent::Beneath { links, routes };
         f(slot.agent.as_mut(), &mut Context { now: self.now, id, out: &mut self.out, spare: &mut self.spare, beneath });
-        let next = slot.agent.next_timeout().map(|t| t.max(self.now));
+        let mut next = slot.agent.next_timeout().map(|t| t.max(self.now));
+        if let Some(processing) = &mut slot.processing {
+            processing.take(self.now, &mut self.out);
+            next = next.into_iter().chain(processing.next()).min();
+        }
         if let Some(next) = next.filter(|t| *t < slot.wake) {
             slot.wake = next;
             self.events.push(next, Wake::Agent(id).number());
