@@ -33,6 +33,8 @@ mod tests_of_draws;
 #[cfg(test)]
 mod tests_of_flows;
 #[cfg(test)]
+mod tests_of_limits;
+#[cfg(test)]
 mod tests_of_links;
 #[cfg(test)]
 mod tests_of_mistakes;

@@ -366,8 +366,11 @@ fn check_flow(part: Part<'_>, t: &Topology, f: &Flow, duration: Duration) -> Res
         let what = format!("no way leads from `{}` to `{}`; only routers pass packets on", f.from, f.to);
         return Err(part.at("to", what));
     }
-    if f.start + f.start_within >= duration {
+    if f.start >= duration {
         return Err(part.at("start", "must come before the end, `duration`"));
+    }
+    if f.start + f.start_within >= duration {
+        return Err(part.at("start-within", "the latest start must come before the end, `duration`"));
     }
     Ok(())
 }

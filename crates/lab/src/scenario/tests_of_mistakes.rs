@@ -3,7 +3,7 @@
 use super::*;
 
 /// Keys of one name in several tables.
-const TWO: &str = r#"name = "two"
+pub(super) const TWO: &str = r#"name = "two"
 duration = "2s"
 metrics = ["main.goodput"]
 [topology]
@@ -37,14 +37,14 @@ set = { duration = "1s" }
 "#;
 
 /// The message after replacing a line, counted from 1.
-fn error(line: usize, by: &str) -> String {
+pub(super) fn error(line: usize, by: &str) -> String {
     let mut lines: Vec<&str> = TWO.lines().collect();
     lines[line - 1] = by;
     let read = |name: &str| Err(format!("cannot read `{name}`"));
     Scenario::parse("two.toml", &lines.join("\n"), &read).expect_err(by).to_string()
 }
 
-fn all(cases: &[(usize, &str, &str)]) {
+pub(super) fn all(cases: &[(usize, &str, &str)]) {
     let mut wrong = Vec::new();
     for (line, by, want) in cases {
         let got = error(*line, by);
