@@ -38,13 +38,6 @@ pub(super) fn of(table: &Table, all: &[&Table]) -> Result<Option<(String, Table)
     let part = Part::new(&place, table);
     let Some(node) = table.get("association") else { return Ok(None) };
     let name = node.as_text().ok_or_else(|| part.at("association", "needs the name of a flow"))?;
-    if let Some(key) = table.keys().find(|key| NOT_SHARED.contains(key)) {
-        return Err(part.named(key, format!("`{key}` needs an association of its own: remove it")));
-    }
-    if let Some(key) = table.keys().find(|key| !OWN.contains(key)) {
-        flow::known_over_sctp(part, key, &OWN)?;
-        return Err(part.named(key, format!("`{key}` is one of its association: say it in flow `{name}`")));
-    }
     // Above it, since both begin in that order.
     let above = all.iter().take_while(|t| !std::ptr::eq(**t, table));
     let Some(other) = above.copied().find(|t| flow::name(t).is_ok_and(|n| n == name)) else {
@@ -52,6 +45,13 @@ pub(super) fn of(table: &Table, all: &[&Table]) -> Result<Option<(String, Table)
     };
     if other.contains("association") {
         return Err(part.at("association", format!("flow `{name}` shares one itself: name the flow that has it")));
+    }
+    if let Some(key) = table.keys().find(|key| NOT_SHARED.contains(key)) {
+        return Err(part.named(key, format!("`{key}` needs an association of its own: remove it")));
+    }
+    if let Some(key) = table.keys().find(|key| !OWN.contains(key)) {
+        flow::known_over_sctp(part, key, &OWN)?;
+        return Err(part.named(key, format!("`{key}` is one of its association: say it in flow `{name}`")));
     }
     let mut merged = other.clone();
     merged.split(|key| OWN.contains(&key) || NOT_SHARED.contains(&key));

@@ -196,6 +196,9 @@ fn mistakes_say_where_the_key_belongs() {
     let cases = [
         ("association = \"state\"", "association = \"sate\"", "there is no flow `sate` above it"),
         ("association = \"state\"", "association = \"talk\"", "there is no flow `talk` above it"),
+        ("association = \"state\"", "association = \"sate\"\nstart = \"1s\"", "there is no flow `sate` above it"),
+        ("association = \"state\"", "association = \"foo\"\ntransport = \"sctp\"", "there is no flow `foo` above it"),
+        ("association = \"state\"", "association = \"foo\"\nmedia-hint = true", "there is no flow `foo` above it"),
         ("class = 0", "profile = \"live\"", "`profile` is one of its association: say it in flow `state`"),
         ("class = 0", "clas = 0", "did you mean `class`?"),
         ("class = 0", "media-hint = true", "`media-hint` needs an association of its own"),
