@@ -1,5 +1,6 @@
 //! Which runs of an experiment: form, seeds, points and changed keys.
 
+use super::at;
 use super::run::{find, set};
 use crate::exit::Failure;
 use anabranch_lab::experiment::Experiment;
@@ -59,16 +60,7 @@ impl Selection {
 
     /// Keeps the points that were asked for. A scenario that lacks one of the keys or values is left out.
     fn keep_points(&self, scenarios: &mut Vec<Scenario>) -> Result<(), Failure> {
-        let mut wanted: Vec<(&str, Vec<&str>)> = Vec::new();
-        for pair in &self.points {
-            let wrong = || Failure::usage(format!("--points {pair}: write KEY=VALUE, such as loss=5%"));
-            let (key, value) = pair.split_once('=').ok_or_else(wrong)?;
-            match wanted.iter_mut().find(|(k, _)| *k == key.trim()) {
-                Some((_, values)) => values.push(value.trim()),
-                None => wanted.push((key.trim(), vec![value.trim()])),
-            }
-        }
-        for (key, values) in &wanted {
+        for (key, values) in &at::values("--points", &self.points)? {
             let mut first = None;
             scenarios.retain_mut(|s| match s.keep(key, values) {
                 Ok(()) => true,

@@ -24,7 +24,7 @@ pub struct TraceFlags {
     /// Leave an event log in OUT/trace (JSON lines): windows, queues, losses with their true cause, decisions with reasons
     #[arg(long)]
     log: bool,
-    /// Trace only where a sweep key has this value: loss=5%; repeatable
+    /// Trace only where a sweep key has this value: loss=5%; repeatable, also for several values of one key
     #[arg(long, value_name = "KEY=VALUE")]
     trace_at: Vec<String>,
     /// Trace the runs of this seed

@@ -38,7 +38,7 @@ pub struct EmulateArgs {
     /// Scenarios: EXPERIMENT/SCENARIO of `lab list`, or files
     #[arg(value_name = "NAME|FILE", required = true)]
     what: Vec<String>,
-    /// Only where a sweep key has this value: sender=live; repeatable
+    /// Only where a sweep key has this value: sender=live; repeatable, also for several values of one key
     #[arg(long, value_name = "KEY=VALUE")]
     at: Vec<String>,
     /// Runs of each on real sockets
