@@ -329,7 +329,7 @@ pub(super) fn read(
         if let Transport::Sctp(s) = &f.transport {
             check_paths(part, &ways, f, s)?;
         }
-        if queue_limits::counts_bytes(&topology) {
+        if queue_limits::limits_packets(&topology) {
             queue_limits::check(links, &topology, ways.network()?, f)?;
         }
     }

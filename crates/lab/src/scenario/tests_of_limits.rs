@@ -25,3 +25,41 @@ fn a_start_after_the_end_is_named_by_its_key() {
     let late = error(17, "start = \"3s\"\nstart-within = \"1s\"");
     assert!(late.starts_with("two.toml:17: flow `main`: `start`: "), "{late}");
 }
+
+#[test]
+fn packets_that_are_too_small_for_a_flow_are_a_mistake() {
+    let small = |mtu: u32, flow: &str, least: u32| {
+        format!(
+            "[topology.path1]: `mtu`: packets of {mtu} bytes at cable `path1` are too small for flow `{flow}`, which needs \
+             {least}: use `down` to cut a path"
+        )
+    };
+    for mtu in [1, 10, 40, 100, 531] {
+        all(&[(9, &format!("mtu = {mtu}"), &small(mtu, "main", 532))]);
+    }
+    // TCP sends full segments whatever the path takes.
+    for mtu in [532, 1_499] {
+        all(&[(9, &format!("mtu = {mtu}"), &small(mtu, "other", 1_500))]);
+    }
+    let alone = |flow: &str, mtu: u32| {
+        let text = format!(
+            "name = \"one\"\nduration = \"2s\"\nmetrics = [\"main.goodput\"]\n[topology]\nkind = \"single-path\"\nmtu = \
+             {mtu}\n[[flow]]\nname = \"main\"\n{flow}"
+        );
+        Scenario::parse("one.toml", &text, &|_| Err(String::new())).map(drop).map_err(|e| e.to_string())
+    };
+    let cbr = |size: u32| format!("traffic = {{ kind = \"cbr\", rate = \"80kbit\", size = {size} }}");
+    for (flow, least) in [
+        ("transport = \"sctp\"".to_owned(), 532),
+        ("transport = \"sctp\"\nencapsulation = \"udp\"".to_owned(), 540),
+        ("transport = \"tcp\"\nsegment = 500".to_owned(), 552),
+        (format!("transport = \"udp\"\n{}", cbr(100)), 128),
+    ] {
+        assert_eq!(alone(&flow, least), Ok(()), "{flow}");
+        let why = alone(&flow, least - 1).expect_err("too small");
+        assert!(
+            why.starts_with("one.toml:6: [topology]: `mtu`: ") && why.contains(&format!("needs {least}:")),
+            "{why}"
+        );
+    }
+}
