@@ -63,3 +63,24 @@ fn packets_that_are_too_small_for_a_flow_are_a_mistake() {
         );
     }
 }
+
+#[test]
+fn a_mean_is_a_rate_or_a_table() {
+    let mean = |kind: &str, mean: &str| error(17, &format!("traffic = {{ kind = \"{kind}\", mean = {mean} }}"));
+    for kind in ["mix", "pareto-on-off\", size = \"500B"] {
+        for (value, says) in [
+            (
+                "true",
+                "`traffic.mean`: needs a rate such as \"1mbit\", or { from = \"0\", to = \"2mbit\", every = \"10s\" }",
+            ),
+            ("2", "`traffic.mean`: needs a rate such as \"1mbit\", or { from"),
+            ("\"2mbt\"", "`traffic.mean`"),
+            ("{ to = \"2mbit\" }", "`traffic.mean`: the key `every` is missing"),
+            ("{ to = \"2mbit\", evry = \"1s\" }", "did you mean `every`?"),
+            ("{ to = \"2mbit\", every = \"1\" }", "`traffic.mean.every`: needs a time"),
+        ] {
+            let why = mean(kind, value);
+            assert!(why.starts_with("two.toml:17: flow `main`: ") && why.contains(says), "{kind} {value}: {why}");
+        }
+    }
+}

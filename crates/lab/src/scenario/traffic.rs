@@ -7,7 +7,10 @@ use anabranch_sim::netem::nearest;
 use anabranch_sim::traffic::{
     Bulk, Cbr, Mix, MixPart, ParetoOnOff, Redraw, Sizes, Thin, ThinApp, TrafficConfig, Vbr, Video, VideoTrace, Web,
 };
-use serde::Deserialize;
+use core::fmt;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{IntoDeserializer, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
 /// Reads the flow's `traffic = { kind = … }` or the kind alone.
 pub(super) fn read(flow: document::Part<'_>) -> Result<Traffic, Problem> {
@@ -84,27 +87,51 @@ pub(super) enum Traffic {
     VideoTrace { frames: FileText, fps: Option<f64>, repeat: Option<bool>, closed_gop: Option<bool> },
 }
 
-/// `{ from = "0bit", to = "1mbit", every = "10s" }`: a mean rate that is drawn again and again.
-#[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Mean {
-    from: Option<AnyRate>,
-    to: BitRate,
-    every: Time,
+/// A mean rate: `"1mbit"`, or `{ from = "0bit", to = "1mbit", every = "10s" }`, which is drawn again and again.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Mean {
+    Fixed(Rate),
+    Drawn(Redraw),
 }
 
-impl Mean {
-    fn config(self) -> Redraw {
-        Redraw { from: self.from.map_or(Rate::ZERO, |r| r.0), to: self.to.0, every: self.every.0 }
+impl<'de> Deserialize<'de> for Mean {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Keys {
+            from: Option<AnyRate>,
+            to: BitRate,
+            every: Time,
+        }
+        struct Either;
+        impl<'de> Visitor<'de> for Either {
+            type Value = Mean;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a rate such as \"1mbit\", or { from = \"0\", to = \"2mbit\", every = \"10s\" }")
+            }
+
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Mean, E> {
+                BitRate::deserialize(text.into_deserializer()).map(|r| Mean::Fixed(r.0))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Mean, A::Error> {
+                let Keys { from, to, every } = Keys::deserialize(MapAccessDeserializer::new(map))?;
+                let from = from.map_or(Rate::ZERO, |r| r.0);
+                Ok(Mean::Drawn(Redraw { from, to: to.0, every: every.0 }))
+            }
+        }
+        d.deserialize_any(Either)
     }
 }
 
-/// The peak rate of an on/off source, or the means in its place.
-fn pace(peak: Option<BitRate>, mean: Option<Mean>) -> Result<(Rate, Option<Redraw>), String> {
+/// The source with the peak rate, or with the one that makes its mean, or with the means in its place.
+fn paced(source: ParetoOnOff, peak: Option<BitRate>, mean: Option<Mean>) -> Result<ParetoOnOff, String> {
     match (peak, mean) {
-        (Some(peak), None) => Ok((peak.0, None)),
-        (None, Some(mean)) => Ok((Rate::ZERO, Some(mean.config()))),
-        (None, None) => Err("needs a `peak`, or a `mean` that is drawn again and again".to_owned()),
+        (Some(peak), None) => Ok(ParetoOnOff { peak: peak.0, ..source }),
+        (None, Some(Mean::Fixed(mean))) => Ok(source.with_mean(mean)),
+        (None, Some(Mean::Drawn(means))) => Ok(ParetoOnOff { peak: Rate::ZERO, redraw: Some(means), ..source }),
+        (None, None) => Err("needs a `peak` or a `mean`".to_owned()),
         (Some(_), Some(_)) => Err("has a `peak` or a `mean`, which the peak follows: remove one".to_owned()),
     }
 }
@@ -195,21 +222,20 @@ impl Traffic {
                 interval: interval.0,
             }),
             Traffic::ParetoOnOff { peak, mean, size, mean_on, mean_off, shape } => {
-                let (peak, redraw) = pace(peak, mean)?;
-                TrafficConfig::ParetoOnOff(ParetoOnOff {
-                    peak,
+                let source = ParetoOnOff {
+                    peak: Rate::ZERO,
                     sizes: Sizes::Fixed(small(size)),
                     mean_on: half(mean_on),
                     mean_off: half(mean_off),
                     shape: shape.unwrap_or(1.5),
-                    redraw,
-                })
+                    redraw: None,
+                };
+                TrafficConfig::ParetoOnOff(paced(source, peak, mean)?)
             }
             Traffic::Mix { peak, mean, stream_share, part, source } => {
-                let (peak, redraw) = pace(peak, mean)?;
-                let p1 = Mix::p1(peak);
+                let p1 = Mix::p1(Rate::ZERO);
                 TrafficConfig::Mix(Mix {
-                    packets: ParetoOnOff { redraw, ..p1.packets },
+                    packets: paced(p1.packets, peak, mean)?,
                     stream_share: stream_share.map_or(p1.stream_share, |s| s.0),
                     part: part.map_or(p1.part, Part::config),
                     source,

@@ -33,6 +33,15 @@ impl ParetoOnOff {
     }
 
     /// Peak rate over mean rate.
+    /// This source with the peak rate that makes `mean` in the long run, which bursts and silences as long as these need.
+    #[must_use]
+    pub fn with_mean(self, mean: Rate) -> Self {
+        let peak = mean.bytes_per_sec() as f64 * self.peak_over_mean();
+        // A source without bursts has no mean, and is refused for that.
+        let peak = if peak.is_finite() { Rate::from_bytes_per_sec(libm::round(peak) as u64) } else { mean };
+        ParetoOnOff { peak, redraw: None, ..self }
+    }
+
     fn peak_over_mean(&self) -> f64 {
         let (on, off) = (self.mean_on.as_secs_f64(), self.mean_off.as_secs_f64());
         (on + off) / on
@@ -213,6 +222,26 @@ mod tests {
         assert_eq!(redraw(0, 125, 1_000).check(), Ok(()));
         for (from, to, every) in [(0, 124, 1_000), (0, 125, 999), (126, 125, 1_000)] {
             assert!(bad(redraw(from, to, every)), "{from} {to} {every}");
+        }
+    }
+
+    #[test]
+    fn a_fixed_mean_is_reached_in_the_long_run() {
+        let ms = Duration::from_millis;
+        for (on, off) in [(ms(500), ms(500)), (ms(100), ms(900)), (ms(2_000), ms(500))] {
+            for rate in [20_000, 250_000] {
+                let plain = ParetoOnOff::half_and_half(Rate::ZERO, Sizes::Fixed(500));
+                // Far from 1, where means of Pareto times are slow to come.
+                let source = ParetoOnOff { mean_on: on, mean_off: off, shape: 3.0, ..plain };
+                let source = source.with_mean(Rate::from_bytes_per_sec(rate));
+                let peak = rate as f64 * (on + off).as_secs_f64() / on.as_secs_f64();
+                assert_eq!(source.peak.bytes_per_sec(), libm::round(peak) as u64);
+                let mut source = TrafficConfig::ParetoOnOff(source).build(1, "mean");
+                let until = Instant::ZERO + Duration::from_secs(4_000);
+                let all = std::iter::from_fn(|| source.next(Instant::ZERO)).take_while(|e| e.at < until);
+                let mean = all.map(|e| e.size).sum::<u64>() as f64 / 4_000.0;
+                assert!((mean / rate as f64 - 1.0).abs() < 0.05, "{on:?} {off:?} {rate}: {mean}");
+            }
         }
     }
 }
