@@ -245,7 +245,7 @@ fn a_message_larger_than_the_receive_buffer_comes_in_parts_and_counts_once() {
 
 #[test]
 fn a_message_that_cannot_be_sent_is_no_run() {
-    let large = "traffic = { kind = \"bulk\", size = 1000000 }\nsend-buffer = \"256KB\"";
+    let large = "traffic = { kind = \"web\", min-size = \"1MB\", max-size = \"2MB\" }\nsend-buffer = \"256KB\"";
     let e = single("", large).expect_err("a megabyte at once").0;
     assert!(e.starts_with("flow `main`: a message of ") && e.ends_with("raise `send-buffer`"), "{e}");
 }

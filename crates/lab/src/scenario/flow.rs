@@ -10,7 +10,7 @@ use crate::metrics::Cut;
 use crate::node::{Delivery, Follow, Follows, Streams};
 use anabranch_base::{Duration, Rate};
 use anabranch_policy::registry::Hook;
-use anabranch_sim::traffic::{TrafficConfig, Video, VideoTrace};
+use anabranch_sim::traffic::{ParetoOnOff, Sizes, TrafficConfig, Video, VideoTrace};
 use anabranch_sim::transport::mptcp::{Coding, MptcpConfig};
 use anabranch_sim::transport::tcp::TcpConfig;
 use serde::Deserialize;
@@ -211,6 +211,9 @@ pub(super) fn read(table: &Table) -> Result<Vec<Flow>, Problem> {
     }
     let closed = traffic.has_closed_groups();
     let traffic = traffic.config(full).map_err(|e| part.at("traffic", e))?;
+    if let Transport::Sctp(s) = &transport {
+        fits_send_buffer(part, &traffic, s)?;
+    }
     let playout = playout(part, &basic, &traffic, closed)?;
     let follow = follow(part, &basic, &traffic, &transport)?;
     let psnr_rate = basic.psnr_rate.as_ref().map(|r| r.0);
@@ -259,6 +262,25 @@ pub(super) fn read(table: &Table) -> Result<Vec<Flow>, Problem> {
     };
     let flows: Vec<Flow> = ends.into_iter().enumerate().map(flow).collect();
     Ok(if enabled { flows } else { Vec::new() })
+}
+
+/// An association takes no message that is larger than its send buffer. Transfers of web clients and frames vary, and are
+/// found while they are sent.
+fn fits_send_buffer(part: Part<'_>, traffic: &TrafficConfig, s: &Sctp) -> Result<(), Problem> {
+    let (key, size) = match traffic {
+        TrafficConfig::Bulk(b) => ("size", u64::from(b.size).min(b.total.unwrap_or(u64::MAX))),
+        TrafficConfig::Cbr(c) => ("size", u64::from(c.size)),
+        TrafficConfig::Vbr(v) => ("max-size", u64::from(v.max_size)),
+        TrafficConfig::ParetoOnOff(ParetoOnOff { sizes: Sizes::Fixed(size), .. }) => ("size", u64::from(*size)),
+        _ => return Ok(()),
+    };
+    let Ok((config, _)) = s.config(0) else { return Ok(()) };
+    let buffer = config.limits.send_buffer as u64;
+    if size <= buffer {
+        return Ok(());
+    }
+    let what = format!("messages of {size} bytes do not fit the send buffer of {buffer}: raise `send-buffer`");
+    Err(part.at(&format!("traffic.{key}"), what))
 }
 
 /// What is shown of a flow of frames, and when.

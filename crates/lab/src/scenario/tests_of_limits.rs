@@ -84,3 +84,25 @@ fn a_mean_is_a_rate_or_a_table() {
         }
     }
 }
+
+#[test]
+fn messages_larger_than_the_send_buffer_are_a_mistake() {
+    let flow = |keys: &str| error(17, &format!("send-buffer = \"64KB\"\n{keys}"));
+    for (traffic, size) in [
+        ("\"bulk\", size = 65537", 65_537),
+        ("\"bulk\", size = \"1MB\"", 1_048_576),
+        ("\"bulk\", size = \"1MB\", total = 70000", 70_000),
+        ("\"cbr\", rate = \"1mbit\", size = 70000", 70_000),
+        ("\"pareto-on-off\", mean = \"1mbit\", size = 70000", 70_000),
+        ("\"vbr\", rate = \"1mbit\", min-size = 100, max-size = 70000, interval = \"1s\"", 70_000),
+    ] {
+        let key = if traffic.contains("vbr") { "max-size" } else { "size" };
+        let what = format!("messages of {size} bytes do not fit the send buffer of 65536: raise `send-buffer`");
+        let want = format!("two.toml:18: flow `main`: `traffic.{key}`: {what}");
+        assert_eq!(flow(&format!("traffic = {{ kind = {traffic} }}")), want);
+    }
+    let mut lines: Vec<&str> = TWO.lines().collect();
+    lines[16] = "send-buffer = \"64KB\"\ntraffic = { kind = \"bulk\", size = 65536 }";
+    let read = |name: &str| Err(format!("cannot read `{name}`"));
+    assert!(Scenario::parse("two.toml", &lines.join("\n"), &read).is_ok());
+}

@@ -164,9 +164,20 @@ fn a_transfer_without_end_does_not_starve_the_others() {
 fn a_message_that_cannot_be_sent_names_its_flow() {
     let large = GAME.replace("rate = \"32kbit\", size = 160", "rate = \"320kbit\", size = 60000");
     let large = large.replace("streams = 2", "streams = 2\nsend-buffer = \"20KB\"");
-    let point = scenario(&large).expect("a scenario").points().expect("points").remove(0);
+    let why = scenario(&large).expect_err("too large");
+    assert!(
+        why.contains("flow `talk`: `traffic.size`: messages of 60000 bytes do not fit the send buffer of 20480"),
+        "{why}"
+    );
+    // Transfers are drawn: only the run finds one that is too large.
+    let drawn = GAME.replace(
+        "kind = \"cbr\", rate = \"32kbit\", size = 160",
+        "kind = \"web\", clients = 1, mean-gap = \"1ms\", min-size = \"30KB\", max-size = \"1MB\"",
+    );
+    let drawn = drawn.replace("streams = 2", "streams = 2\nsend-buffer = \"20KB\"");
+    let point = scenario(&drawn).expect("a scenario").points().expect("points").remove(0);
     let why = run_one(&point, 1).expect_err("too large").to_string();
-    assert!(why.contains("flow `talk`: a message of 60000 bytes"), "{why}");
+    assert!(why.contains("flow `talk`: a message of ") && why.ends_with("raise `send-buffer`"), "{why}");
 }
 
 /// Frames of a film count as those of one with an association of its own, and in-order delays are a flow's own.
