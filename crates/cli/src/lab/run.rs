@@ -57,9 +57,6 @@ pub(super) fn find(what: &str) -> Result<Experiment, Failure> {
         return shipped.map_err(Failure::usage);
     }
     let path = Path::new(what);
-    if path.is_dir() && path.join("experiment.toml").is_file() {
-        return Experiment::load(&path.join("experiment.toml")).map_err(Failure::usage);
-    }
     if !path.exists() && !what.ends_with(".toml") {
         let names: Vec<&str> = SHIPPED.iter().map(|s| s.name).collect();
         let what = format!("there is no experiment `{what}` and no such file; there are {}", names.join(", "));

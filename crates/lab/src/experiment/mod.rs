@@ -15,6 +15,9 @@ use lists::{claims_of, lists, normal, references_in, references_of};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 
+/// The file of a folder that makes it an experiment.
+const IN_FOLDER: &str = "experiment.toml";
+
 /// An experiment, checked and ready to run.
 #[derive(Clone, Debug)]
 pub struct Experiment {
@@ -80,6 +83,10 @@ impl Experiment {
     /// # Errors
     /// The file cannot be read, or a mistake in it.
     pub fn load(path: &Path) -> Result<Experiment, ScenarioError> {
+        if path.is_dir() {
+            let file = path.join(IN_FOLDER);
+            return if file.exists() { Experiment::load(&file) } else { Err(no_experiment_in(path)) };
+        }
         let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
         let read = |name: &str| {
             let path: PathBuf = folder.join(name);
@@ -92,7 +99,7 @@ impl Experiment {
             line: None,
             what: format!("cannot be read: {e}"),
         })?;
-        if name == "experiment.toml" {
+        if name == IN_FOLDER {
             let before = shown.strip_suffix(name).unwrap_or_default();
             return of_folder(before, &read);
         }
@@ -161,6 +168,25 @@ impl Experiment {
 }
 
 /// Finds mistakes in the claims of one file; `at` has the place of each.
+/// A folder that is none of an experiment, with the files that could be run.
+fn no_experiment_in(folder: &Path) -> ScenarioError {
+    let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let names = files.filter_map(|f| f.file_name().into_string().ok()).filter(|name| name.ends_with(".toml"));
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    let some = match names.as_slice() {
+        [] => "it has no scenarios either".to_owned(),
+        [one] => format!("its scenario is {one}"),
+        all => format!(
+            "its scenarios are {}{}",
+            all[..all.len().min(5)].join(", "),
+            if all.len() > 5 { ", …" } else { "" }
+        ),
+    };
+    let what = format!("is a folder without an `{IN_FOLDER}`, which lists scenarios: name a file; {some}");
+    ScenarioError { file: folder.display().to_string(), line: None, what }
+}
+
 fn check_claims(claims: &[Claim], at: &[Origin], shapes: &[Shape<'_>]) -> Result<(), Problem> {
     for (i, (c, at)) in claims.iter().zip(at).enumerate() {
         if claims[..i].iter().any(|other| other.id == c.id) {
@@ -422,5 +448,20 @@ metric = "speed.goodput"
         std::fs::write(&path, format!("{SCENARIO}{}", FIGURES.replace("goodput", "share"))).unwrap();
         let alone = Experiment::load(&path).expect_err("a mistake").to_string();
         assert_eq!(alone, format!("{}:16: {what}", path.display()));
+    }
+
+    #[test]
+    fn a_folder_that_is_no_experiment_says_what_is_missing() {
+        let dir = tempfile::tempdir().unwrap();
+        let said = || Experiment::load(dir.path()).expect_err("no experiment").to_string();
+        let missing = format!("{}: is a folder without an `experiment.toml`", dir.path().display());
+        assert!(said().starts_with(&missing) && said().ends_with("it has no scenarios either"), "{}", said());
+        std::fs::write(dir.path().join("one.toml"), SCENARIO).unwrap();
+        assert!(said().starts_with(&missing) && said().ends_with("its scenario is one.toml"), "{}", said());
+        (2..9).for_each(|n| std::fs::write(dir.path().join(format!("{n}.toml")), SCENARIO).unwrap());
+        assert!(said().ends_with("its scenarios are 2.toml, 3.toml, 4.toml, 5.toml, 6.toml, …"), "{}", said());
+        // With one the folder is read, and its own mistakes are what is said.
+        std::fs::write(dir.path().join(IN_FOLDER), "name = 3").unwrap();
+        assert!(said().contains("experiment.toml:1: `name`: needs a text"), "{}", said());
     }
 }
