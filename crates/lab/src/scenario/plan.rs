@@ -193,6 +193,10 @@ pub(super) fn measures(
     if metrics.is_empty() {
         return Err(whole.at("metrics", "needs one metric or more, such as \"main.goodput\""));
     }
+    if let Some(i) = (1..metrics.len()).find(|i| metrics[..*i].contains(&metrics[*i])) {
+        let at = whole.table.list("metrics").get(i).map_or(&whole.table.at, |node| &node.at);
+        return Err(Problem::of_key("", "metrics", at, format!("`{}` is there twice: remove one", metrics[i])));
+    }
     let defined = Definitions::read(whole, &mut known)?;
     let mut one = |name: &String| {
         if let Some(found) = defined.find(name, &mut known) {

@@ -318,7 +318,7 @@ traffic = { kind = "cbr", rate = "100kbit", size = 200 }
     empty("*.spurious", repairing);
     empty("main.deadline-misses", "flow `main` needs a `lifetime`, such as \"150ms\"");
     empty("other.decisions", "flow `other` is over tcp, and only sctp has that");
-    let cable = with("path1.utilisation", "rate = \"10mbit\", delay", "delay").expect_err("a mistake").to_string();
+    let cable = with("main.goodput", "rate = \"10mbit\", delay", "delay").expect_err("a mistake").to_string();
     assert!(cable.ends_with("`path1.utilisation` would always be empty: cable `path1` needs a `rate`"), "{cable}");
     // Each is fine where there is one that has it.
     for metric in

@@ -106,3 +106,17 @@ fn messages_larger_than_the_send_buffer_are_a_mistake() {
     let read = |name: &str| Err(format!("cannot read `{name}`"));
     assert!(Scenario::parse("two.toml", &lines.join("\n"), &read).is_ok());
 }
+
+#[test]
+fn a_metric_is_asked_for_once() {
+    all(&[
+        (3, "metrics = [\"main.goodput\", \"main.goodput\"]", "`metrics`: `main.goodput` is there twice: remove one"),
+        (
+            3,
+            "metrics = [\"main.goodput\", \"main.delay\", \"other.goodput\", \"main.delay\"]",
+            "`metrics`: `main.delay` is there twice: remove one",
+        ),
+    ]);
+    let lines = error(3, "metrics = [\n  \"main.goodput\",\n  \"main.delay\",\n  \"main.goodput\",\n]");
+    assert_eq!(lines, "two.toml:6: `metrics`: `main.goodput` is there twice: remove one");
+}
