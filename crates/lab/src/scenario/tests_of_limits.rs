@@ -65,27 +65,6 @@ fn packets_that_are_too_small_for_a_flow_are_a_mistake() {
 }
 
 #[test]
-fn a_mean_is_a_rate_or_a_table() {
-    let mean = |kind: &str, mean: &str| error(17, &format!("traffic = {{ kind = \"{kind}\", mean = {mean} }}"));
-    for kind in ["mix", "pareto-on-off\", size = \"500B"] {
-        for (value, says) in [
-            (
-                "true",
-                "`traffic.mean`: needs a rate such as \"1mbit\", or { from = \"0\", to = \"2mbit\", every = \"10s\" }",
-            ),
-            ("2", "`traffic.mean`: needs a rate such as \"1mbit\", or { from"),
-            ("\"2mbt\"", "`traffic.mean`"),
-            ("{ to = \"2mbit\" }", "`traffic.mean`: the key `every` is missing"),
-            ("{ to = \"2mbit\", evry = \"1s\" }", "did you mean `every`?"),
-            ("{ to = \"2mbit\", every = \"1\" }", "`traffic.mean.every`: needs a time"),
-        ] {
-            let why = mean(kind, value);
-            assert!(why.starts_with("two.toml:17: flow `main`: ") && why.contains(says), "{kind} {value}: {why}");
-        }
-    }
-}
-
-#[test]
 fn messages_larger_than_the_send_buffer_are_a_mistake() {
     let flow = |keys: &str| error(17, &format!("send-buffer = \"64KB\"\n{keys}"));
     for (traffic, size) in [
@@ -119,4 +98,42 @@ fn a_metric_is_asked_for_once() {
     ]);
     let lines = error(3, "metrics = [\n  \"main.goodput\",\n  \"main.delay\",\n  \"main.goodput\",\n]");
     assert_eq!(lines, "two.toml:6: `metrics`: `main.goodput` is there twice: remove one");
+}
+
+#[test]
+fn numbers_out_of_range_are_answered_with_the_range() {
+    for n in ["70000", "65536", "-1"] {
+        for (key, value) in [
+            ("max-retransmissions", n.to_owned()),
+            ("max-burst", n.to_owned()),
+            ("path-max-retrans", n.to_owned()),
+            ("streams", n.to_owned()),
+        ] {
+            let want = format!("flow `main`: `{key}`: needs a whole number from 0 to 65535, not the number {n}");
+            all(&[(17, &format!("{key} = {value}"), &want)]);
+        }
+    }
+    let listed = error(17, "max-retransmissions = [1, 2, 70000]");
+    assert!(listed.contains("needs a whole number from 0 to 65535, not the number 70000"), "{listed}");
+}
+
+#[test]
+fn a_mean_is_a_rate_or_a_table() {
+    let mean = |kind: &str, mean: &str| error(17, &format!("traffic = {{ kind = \"{kind}\", mean = {mean} }}"));
+    for kind in ["mix", "pareto-on-off\", size = \"500B"] {
+        for (value, says) in [
+            (
+                "true",
+                "`traffic.mean`: needs a rate such as \"1mbit\", or { from = \"0\", to = \"2mbit\", every = \"10s\" }",
+            ),
+            ("2", "`traffic.mean`: needs a rate such as \"1mbit\", or { from"),
+            ("\"2mbt\"", "`traffic.mean`"),
+            ("{ to = \"2mbit\" }", "`traffic.mean`: the key `every` is missing"),
+            ("{ to = \"2mbit\", evry = \"1s\" }", "did you mean `every`?"),
+            ("{ to = \"2mbit\", every = \"1\" }", "`traffic.mean.every`: needs a time"),
+        ] {
+            let why = mean(kind, value);
+            assert!(why.starts_with("two.toml:17: flow `main`: ") && why.contains(says), "{kind} {value}: {why}");
+        }
+    }
 }

@@ -225,7 +225,7 @@ impl<T: DeserializeOwned> Visitor<'_> for LimitOrNone<T> {
     }
 
     fn visit_i64<E: serde::de::Error>(self, n: i64) -> Result<Self::Value, E> {
-        T::deserialize(n.into_deserializer()).map(|t| Limit(Some(t)))
+        T::deserialize(Number(n, PhantomData)).map(|t| Limit(Some(t)))
     }
 
     fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Self::Value, E> {
@@ -233,6 +233,37 @@ impl<T: DeserializeOwned> Visitor<'_> for LimitOrNone<T> {
             return Ok(Limit(None));
         }
         T::deserialize(text.into_deserializer()).map(|t| Limit(Some(t)))
+    }
+}
+
+/// A whole number inside one of the types above, which says the range of what it is read as where it lies outside.
+struct Number<E>(i64, PhantomData<E>);
+
+macro_rules! in_range {
+    ($($name:ident: $of:ty => $visit:ident),*) => {$(
+        fn $name<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, E> {
+            let (least, most, n) = (<$of>::MIN, <$of>::MAX, self.0);
+            let wrong = |_| E::custom(format_args!("needs a whole number from {least} to {most}, not the number {n}"));
+            visitor.$visit(<$of>::try_from(n).map_err(wrong)?)
+        }
+    )*};
+}
+
+impl<'de, E: serde::de::Error> Deserializer<'de> for Number<E> {
+    type Error = E;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, E> {
+        visitor.visit_i64(self.0)
+    }
+
+    in_range! {
+        deserialize_u8: u8 => visit_u8, deserialize_u16: u16 => visit_u16, deserialize_u32: u32 => visit_u32,
+        deserialize_u64: u64 => visit_u64
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u128 f32 f64 char str string bytes byte_buf option unit unit_struct newtype_struct seq
+        tuple tuple_struct map struct enum identifier ignored_any
     }
 }
 
@@ -278,7 +309,7 @@ impl<'de, T: DeserializeOwned> Visitor<'de> for OneOrList<T> {
     }
 
     fn visit_i64<E: serde::de::Error>(self, n: i64) -> Result<Self::Value, E> {
-        T::deserialize(n.into_deserializer()).map(One)
+        T::deserialize(Number(n, PhantomData)).map(One)
     }
 
     fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Self::Value, E> {
