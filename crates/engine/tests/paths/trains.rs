@@ -36,7 +36,7 @@ fn shown(ways: &[Way], answers: usize) -> Vec<f64> {
     ways.iter().enumerate().map(part).collect()
 }
 
-/// The answers to a train stand behind whatever the peer sends by the same path, and then say nothing of the way there.
+/// The answers to a train come after whatever the peer sends by the same path, and then say nothing of the way there.
 #[test]
 fn an_answer_of_the_peer_does_not_come_in_the_way_of_trains() {
     for ways in [

@@ -157,10 +157,10 @@ fn contend(list: &mut VecDeque<(Instant, u64)>, now: Instant, x: u64, outdone: i
 impl Seen {
     fn sample(&mut self, now: Instant, s: &Sample) {
         let rtt = s.rtt.as_nanos();
-        if let Some((at, seq)) = self.newest {
-            if let Some(packets) = s.seq.checked_sub(seq).filter(|n| *n > 0) {
-                push(&mut self.gaps, now.since(at).as_nanos() / packets, GAPS);
-            }
+        if let Some((at, seq)) = self.newest
+            && let Some(packets) = s.seq.checked_sub(seq).filter(|n| *n > 0)
+        {
+            push(&mut self.gaps, now.since(at).as_nanos() / packets, GAPS);
         }
         self.newest = Some((now, s.seq));
         self.alone = if s.left == Left::Second { 0 } else { self.alone.saturating_add(1) };
