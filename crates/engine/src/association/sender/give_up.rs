@@ -65,8 +65,8 @@ impl Association {
     /// While nothing leaves nothing chooses what waits either: what has waited beyond its deadline is given up all the same.
     #[inline]
     pub(in crate::association) fn give_up_waiting(&mut self, now: Instant) {
-        let due = self.sender.swept_queue.is_none_or(|t| now.since(t) >= QUEUE_SWEEP);
-        if due && self.sender.may_give_up && self.sender.queue.waiting() > 0 {
+        let due = || self.sender.swept_queue.is_none_or(|t| now.since(t) >= QUEUE_SWEEP);
+        if self.sender.may_give_up && self.sender.queue.waiting() > 0 && due() {
             self.sweep_queue(now);
         }
     }
