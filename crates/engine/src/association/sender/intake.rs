@@ -36,9 +36,11 @@ impl Association {
         }
         self.stats.messages_sent += 1;
         self.stats.bytes_sent += payload.len() as u64;
-        let held = self.sender.queue.bytes() + self.sender.board.held_bytes() + payload.len() as u64;
-        if !self.sender.sends() && held > FEW_PACKETS * self.paths.mtu() {
-            self.means_to_send(now);
+        if !self.sender.sends() {
+            let held = self.sender.queue.bytes() + self.sender.board.held_bytes() + payload.len() as u64;
+            if held > FEW_PACKETS * self.paths.mtu() {
+                self.means_to_send(now);
+            }
         }
         self.sender.may_give_up |= options.deadline.is_some() || options.max_retransmissions.is_some();
         self.sender.groups.queued(options.group, payload.len() as u64);
