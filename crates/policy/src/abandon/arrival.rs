@@ -5,8 +5,9 @@
 //! path could deliver it in time, which leaves the capacity to messages that can still be in time.
 //! The arrival on a path is the time to send what is queued there, the flight (see `predict`), `risk` mean deviations
 //! of the round trip, `doubt` of the time that what is in flight waits in a queue, for rates are known to some per cent
-//! only, and `margin`. Three rules keep a wrong prediction from stopping the traffic that would correct
-//! it: when nothing has left for `trickle`, one message leaves although it may be late; on a path without a round-trip
+//! only, and `margin`. Four rules keep a wrong prediction from stopping the traffic that would correct
+//! it: when nothing has left for `trickle`, one message leaves although it may be late; a new message beside which nothing
+//! waits leaves while the shortest flight of a path without a queue brings it in time; on a path without a round-trip
 //! sample nothing is predicted; and when for five times `trickle` every group would have been given up for want of rate
 //! alone, `drain` is suspended for one `trickle`.
 //! A message may belong to a group that is only useful whole, such as a video frame. With `whole`, the rest of a group

@@ -118,7 +118,7 @@ struct Erasure {
 /// What a sum is for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Purpose {
-    /// What is lost.
+    /// Chunks that a path is expected to lose, by its share of losses.
     Losses,
     /// The block of what will be late or lost whose turn it is.
     Late,

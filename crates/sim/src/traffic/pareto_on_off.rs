@@ -32,7 +32,6 @@ impl ParetoOnOff {
         ParetoOnOff { peak, sizes, mean_on: half, mean_off: half, shape: 1.5, redraw: None }
     }
 
-    /// Peak rate over mean rate.
     /// This source with the peak rate that makes `mean` in the long run, which bursts and silences as long as these need.
     #[must_use]
     pub fn with_mean(self, mean: Rate) -> Self {
@@ -42,6 +41,7 @@ impl ParetoOnOff {
         ParetoOnOff { peak, redraw: None, ..self }
     }
 
+    /// Peak rate over mean rate.
     fn peak_over_mean(&self) -> f64 {
         let (on, off) = (self.mean_on.as_secs_f64(), self.mean_off.as_secs_f64());
         (on + off) / on

@@ -41,8 +41,8 @@ impl Association {
 /// Is nothing heard of what is under way? The last path that there is stays in use all the same.
 fn is_silent(p: &Path, now: Instant) -> bool {
     let most = (p.rtt.srtt() + p.rtt.rttvar() * 4).max(SILENCE);
-    let owed = p.flight.oldest_sent().filter(|_| p.flight.bytes() > 0).max(p.health.last_heard());
-    p.health.errors() > 0 || p.flight.bytes() > 0 && owed.is_some_and(|t| now.since(t) > most)
+    let owed = p.flight.oldest_sent().max(p.health.last_heard()).filter(|_| p.flight.bytes() > 0);
+    p.health.errors() > 0 || owed.is_some_and(|t| now.since(t) > most)
 }
 
 fn way(p: &Path) -> Way {
