@@ -308,7 +308,7 @@ const CMT_FAIR: &[(Hook, &str)] = &[
     (Hook::LossCause, "full_queue"),
     (Hook::Recovery, "rfc9260:radio=0"),
     (Hook::Window, "rfc9260:floor=2"),
-    (Hook::Coupling, "one_flow:growth=0.35"),
+    (Hook::Coupling, "one_flow:growth=0.3"),
     (Hook::AckCredit, "cuc"),
     (Hook::Timer, "rfc9260:resume=1,probe=500"),
     (Hook::Abandon, "arrival:doubt=0.6"),
