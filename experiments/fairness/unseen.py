@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """What each sender has of the bottlenecks of scenario `unseen`, by the packets that pipe and queue hold.
 
-    unseen.py RESULTS.csv
+    unseen.py RESULTS.csv [unseen-all]
 
-Prints a table for each radio loss: % of all that is delivered, the mean over the bottlenecks of a column, with its 95 %
+Prints a table for each radio loss and kind of TCP: % of all that is delivered, the mean over the bottlenecks of a column, with its 95 %
 t-interval over the seeds. Packets are those of the middle of what a bottleneck is drawn from: rate times round trip and queue,
 of 1500 bytes.
 """
@@ -39,21 +39,22 @@ def columns():
 
 
 def main():
-    if len(sys.argv) != 2:
+    if len(sys.argv) not in (2, 3):
         sys.exit(__doc__)
+    scenario = sys.argv[2] if len(sys.argv) == 3 else "unseen"
     column = columns()
     shares = collections.defaultdict(lambda: collections.defaultdict(list))
     for row in csv.DictReader(open(sys.argv[1])):
-        if row.get("scenario") == "unseen":
-            key = row["radio"], row["sender"], column[row["bottleneck"]]
+        if row.get("scenario") == scenario:
+            key = (row["radio"], row["tcp"]), row["sender"], column[row["bottleneck"]]
             shares[key][row["seed"]].append(100 * float(row["main.share"]))
-    for radio in dict.fromkeys(k[0] for k in shares):
-        print(f"\nradio loss: {radio}\n\n| sender | " + " | ".join(name for _, name in COLUMNS) + " |")
+    for network in dict.fromkeys(k[0] for k in shares):
+        print(f"\nradio loss: {network[0]}; beside {network[1]}\n\n| sender | " + " | ".join(name for _, name in COLUMNS) + " |")
         print("|---" * (len(COLUMNS) + 1) + "|")
-        for sender in dict.fromkeys(k[1] for k in shares if k[0] == radio):
+        for sender in dict.fromkeys(k[1] for k in shares if k[0] == network):
             cells = []
             for i in range(len(COLUMNS)):
-                means = [statistics.mean(v) for v in shares[radio, sender, i].values()]
+                means = [statistics.mean(v) for v in shares[network, sender, i].values()]
                 half = T[len(means) - 1] * statistics.stdev(means) / len(means) ** 0.5 if len(means) > 1 else 0
                 cells.append(f"{statistics.mean(means):.0f} ± {half:.0f}" if means else "")
             print(f"| {sender} | " + " | ".join(cells) + " |")

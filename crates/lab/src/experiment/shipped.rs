@@ -108,7 +108,7 @@ pub static SHIPPED: &[Shipped] = shipped! {
         "ablation-shared.toml", "live.toml";
     "fairness":
         "experiment.toml", "f1.toml", "f1-each.toml", "f2.toml", "disjoint.toml", "disjoint-each.toml", "grid.toml",
-        "grid-each.toml", "radio.toml", "unseen.toml", "claims.toml";
+        "grid-each.toml", "radio.toml", "unseen.toml", "unseen-all.toml", "claims.toml";
     "loss-causes":
         "experiment.toml", "paper.toml", "paper-shared.toml", "grid.toml", "links.toml";
     "erasure":
