@@ -85,7 +85,7 @@ pub static SHIPPED: &[Shipped] = shipped! {
         "collapse-both.toml", "three-collapse-all.toml", "three-fading.toml";
     "media-streams":
         "experiment.toml", "claims.toml", "figures.toml", "path.toml", "table1.toml", "table2.toml", "table3.toml",
-        "recovery.toml", "picture.toml", "ablation.toml", "sharing.toml", "handshake.toml", "handshake.txt";
+        "queues.toml", "recovery.toml", "picture.toml", "ablation.toml", "sharing.toml", "handshake.toml", "handshake.txt";
     "messages":
         "experiment.toml", "claims.toml", "game.toml", "anchor.toml", "anchor-both.toml", "peers.toml", "intervals.toml",
         "grid.toml", "outage.toml", "unlike.toml", "unlike-back.toml", "overload-one.toml", "overload-two.toml", "bulk.toml", "take-over.toml", "start.toml";
