@@ -2,14 +2,14 @@
 //! near it by rewards and penalties.
 //!
 //! Source: Xu, Li, Li, Zhang, Muntean 2014 (CMT-CL/FD) §V, algorithms 2 and 3. Whatever would open a path's window opens
-//! the friendliness window: by the acknowledged bytes up to one packet below its threshold, by one packet for each
-//! friendliness window acknowledged above it, where a path grows by the n-th part of what it would alone. A fast
-//! retransmission for congestion halves it, a timeout sets it to n initial windows. When the sum of the windows exceeds 1.5
+//! the friendliness window: by the acknowledged bytes up to one packet below its threshold, which begins as the largest of
+//! its paths, and by one packet for each friendliness window acknowledged above it, where a path grows by the n-th part of
+//! what it would alone. A fast retransmission for congestion halves it, a timeout sets it to n initial windows. When the sum of the windows exceeds 1.5
 //! friendliness windows, the path with most penalties (one for a fast retransmission, two for a timeout), of these the one
 //! that handled least, is halved and blocked for the period, until the sum is in order; when it is below half of it, the
 //! windows are raised to it in proportion to the rates handled.
-//! Readings: a path without penalties may be halved where none has any; acknowledged bytes of a fully used path add up
-//! over all acknowledgements. As no window falls below four packets, the sum may be n times that. A path that is alone and
+//! Readings: a path without penalties may be halved where none has any; above the threshold acknowledged bytes of a fully
+//! used path add up over all acknowledgements; packets that were late, not lost, change nothing. As no window falls below four packets, the sum may be n times that. A path that is alone and
 //! timed out is not rewarded before something is acknowledged. One that comes back begins with the initial window.
 //! A reward opens windows that nothing was acknowledged for, more than RFC 9260 §7.2 allows, and is off unless asked for:
 //! `at_once` as printed, or `paced`, spread over a round trip and at most four packets an event.
@@ -113,6 +113,10 @@ impl FriendlinessWindow {
     }
     fn prepare(&mut self, cx: &AssocView<'_>) {
         self.paths.resize(cx.paths.len(), Record::default());
+        if self.fwnd == 0 {
+            // Nothing was lost yet: these are the initial ones.
+            self.fthresh = cx.active().map(|p| p.ssthresh).max().unwrap_or(self.fthresh);
+        }
         self.fwnd = self.fwnd.max(Self::least(cx));
     }
     fn sum(&self) -> u64 {
@@ -219,7 +223,9 @@ impl Coupling for FriendlinessWindow {
             return Ppm::ONE;
         }
         if self.fwnd < self.fthresh {
-            self.fwnd += g.acked.min(p.mtu);
+            if g.grow > 0 {
+                self.fwnd += g.acked.min(p.mtu);
+            }
             return Ppm::ONE;
         }
         self.partial += g.acked;
@@ -234,7 +240,7 @@ impl Coupling for FriendlinessWindow {
         let least = Self::least(cx);
         let half = (self.fwnd / 2).max(least);
         let count = match e.kind {
-            LossKind::FastRetransmit if !e.new_episode => return,
+            LossKind::FastRetransmit if !e.new_episode || cause == Cause::Reordering => return,
             LossKind::FastRetransmit => {
                 if cause == Cause::Congestion {
                     (self.fthresh, self.fwnd, self.partial) = (half, half, 0);

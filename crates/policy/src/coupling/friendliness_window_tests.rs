@@ -37,15 +37,66 @@ fn adjusted(f: &mut FriendlinessWindow, s: &mut Scene) -> Vec<(PathId, u64)> {
 
 #[test]
 fn grows_as_one_flow() {
-    let (s, mut f) = (scene(), policy(Reward::Off));
+    let (mut s, mut f) = (scene(), policy(Reward::Off));
+    s.paths.iter_mut().for_each(|p| p.ssthresh = 9_980);
     assert_eq!(f.aggregate_window(), None);
     assert_eq!(acked(&mut f, &s, 5_000), Ppm::ONE, "slow start");
     assert_eq!(f.fwnd, 2 * 4_404 + MTU);
-    f.fthresh = f.fwnd;
     assert_eq!(acked(&mut f, &s, 5_000), Ppm(500_000), "half of what each path would grow by");
     assert_eq!((f.fwnd, f.partial), (9_980, 5_000));
     acked(&mut f, &s, 5_000);
     assert_eq!((f.fwnd, f.partial), (9_980 + MTU, 20), "a packet for a window");
+}
+
+/// From what a policy is built as: no test sets the threshold by hand.
+#[test]
+fn it_begins_with_the_threshold_of_its_paths() {
+    for thresholds in [[64_000, 64_000], [20_000, 12_000], [9_000, 30_000], [8_808, 5_000]] {
+        let (mut s, mut f) = (scene(), policy(Reward::Off));
+        for (p, ssthresh) in s.paths.iter_mut().zip(thresholds) {
+            p.ssthresh = ssthresh;
+        }
+        let (most, mut granted) = (*thresholds.iter().max().unwrap(), Ppm::ONE);
+        for _ in 0..200 {
+            let before = f.fwnd.max(2 * 4_404);
+            granted = acked(&mut f, &s, MTU);
+            assert_eq!(granted == Ppm::ONE, before < most, "{thresholds:?}: {before}");
+            // Losses that leave the window move the paths' thresholds, not its own.
+            s.paths.iter_mut().for_each(|p| p.ssthresh = 1_000_000);
+        }
+        assert_eq!(granted, Ppm(500_000), "{thresholds:?}");
+        // 200 packets are a few windows of them, each of which opens it by one.
+        assert!(f.fwnd >= most && f.fwnd < most + 25 * MTU, "{thresholds:?}: {}", f.fwnd);
+    }
+    // Without a threshold of any path it has none either.
+    let (mut s, mut f) = (scene(), policy(Reward::Off));
+    s.paths.iter_mut().for_each(|p| p.ssthresh = u64::MAX);
+    (0..1_000).for_each(|_| assert_eq!(acked(&mut f, &s, MTU), Ppm::ONE));
+    assert_eq!(f.fwnd, 2 * 4_404 + 1_000 * MTU);
+}
+
+#[test]
+fn an_acknowledgement_that_opens_no_path_opens_it_by_no_packet() {
+    for (threshold, partial) in [(64_000, 0), (1, 5_000)] {
+        let (mut s, mut f) = (scene(), policy(Reward::Off));
+        s.paths.iter_mut().for_each(|p| p.ssthresh = threshold);
+        f.scale(&s.cx(), &Growth { path: A, acked: 5_000, grow: 0, fully_used: true });
+        // Above the threshold the bytes of a full window add up whatever becomes of them.
+        assert_eq!((f.fwnd, f.partial), (2 * 4_404, partial), "{threshold}");
+    }
+}
+
+#[test]
+fn what_was_late_is_no_loss() {
+    let (s, mut f) = (scene(), policy(Reward::AtOnce));
+    f.fwnd = 60_000;
+    f.on_loss(&s.cx(), &loss(0), Cause::Reordering);
+    assert_eq!((f.fwnd, f.paths[0].penalties, f.paths[0].events), (60_000, 0, 0));
+    for (cause, fwnd) in [(Cause::Radio, 60_000), (Cause::Congestion, 30_000)] {
+        f.on_loss(&s.cx(), &loss(0), cause);
+        assert_eq!(f.fwnd, fwnd, "{cause:?}");
+    }
+    assert_eq!(f.paths[0].penalties, 2);
 }
 
 #[test]

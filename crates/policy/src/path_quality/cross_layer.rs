@@ -9,7 +9,8 @@
 //! grow tenfold, so that residual capacity is positive whatever happens. `calibrated`, the default, takes its share of
 //! what it is on a clean link (one frame in a thousand is wrong), between a half and one, of the largest bandwidth or
 //! delivery rate of the last eight intervals, over max(1, w / 1.5); `neutral` leaves the share out, and so does any mode
-//! on a path whose link layer reports nothing. `activity=literal` compares with a timeout of a second at least, with its
+//! on a path whose link layer reports nothing, or reported no frame for ten seconds in which the path carried data.
+//! `activity=literal` compares with a timeout of a second at least, with its
 //! back-off, which switches off most paths of the paper's own scenarios; `raw` with SRTT + 4 RTTVAR. The path farthest
 //! from its limit stays. One that was switched off comes back when a pair was answered and it had no loss for longer than
 //! the limit; its interval begins anew. But for `literal` a rate is measured over a round trip at least. A path that
@@ -58,6 +59,9 @@ const PROVEN: usize = 8;
 const PERIOD: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(2));
 /// Least period of an association that sends nothing; timeout before there is a sample.
 const SECOND: Duration = Duration::from_secs(1);
+/// A path that carried data for so long without a frame of it being reported is one without reports. What it carries
+/// nothing of says nothing: then the last report stays.
+const SILENCE: Duration = Duration::from_secs(10);
 /// Longest timeout (RTO.Max).
 const LONGEST: Duration = Duration::from_secs(60);
 
@@ -98,6 +102,8 @@ struct Estimate {
     at: usize,
     report: Option<FrameErrors>,
     air: Option<Air>,
+    /// How long it carried data since a frame was reported.
+    silent: Duration,
     /// Frames of the newest interval that were wrong.
     wrong: u64,
     /// Penalties ever, when the period began.
@@ -128,6 +134,21 @@ impl Estimate {
         }
         if let Some(report) = p.frame_errors {
             self.read(report);
+        }
+    }
+    /// An interval ends: reports that do not come any more lapse.
+    fn age(&mut self, p: &PathView, length: Duration) {
+        let reported = |r: FrameErrors| self.report.is_none_or(|before| r.since(before).total > 0);
+        if p.frame_errors.is_some_and(reported) {
+            self.silent = Duration::ZERO;
+        } else if self.carried.is_used() {
+            self.silent = (self.silent + length).min(SILENCE);
+        }
+        if self.silent >= SILENCE {
+            self.air = None;
+        }
+        if p.frame_errors.is_none() {
+            self.wrong = 0;
         }
     }
     /// Frames of the interval.
@@ -306,11 +327,13 @@ impl PathQuality for CrossLayer {
                 continue;
             }
             let first = e.due.is_none();
-            e.due = Some(cx.now + e.interval.length(p.srtt));
+            let length = e.interval.length(p.srtt);
+            e.due = Some(cx.now + length);
             if p.state.usable() {
                 if first || e.sidelined || e.carried.is_used() {
                     probe = probe.with(p.id);
                 }
+                e.age(p, length);
                 e.estimate(p, self.capacity);
             }
         }

@@ -20,7 +20,7 @@ use crate::asks::Asks;
 use crate::lanes::Lanes;
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
 use crate::view::{AssocView, PathView, QueueView};
-use anabranch_base::PathId;
+use anabranch_base::{Duration, PathId, Rate};
 
 pub(super) const POLICY: Policy<dyn PathScheduler> = Policy {
     info: PolicyInfo {
@@ -72,6 +72,12 @@ fn spare(p: &PathView) -> i64 {
     p.signals.spare_rate.unwrap_or(0)
 }
 
+/// T_handle of the paper: how long the window takes at the bandwidth measured; a round trip before there is one.
+fn handling_time(p: &PathView) -> Duration {
+    let rate = if p.send_rate > Rate::ZERO { p.send_rate } else { p.window_rate() };
+    rate.time_for(p.cwnd)
+}
+
 fn free(p: &PathView) -> u64 {
     p.cwnd.saturating_sub(p.in_flight)
 }
@@ -107,8 +113,8 @@ impl ResidualCapacity {
     }
     /// D of eq. 12 for one path, before the sum is bounded.
     fn wish(&self, cx: &AssocView<'_>, p: &PathView) -> u64 {
-        let (period, rate) = (cx.period.length, p.send_rate.max(p.window_rate()));
-        let turns = period.as_nanos() / rate.time_for(p.cwnd).as_nanos().max(1);
+        let period = cx.period.length;
+        let turns = period.as_nanos() / handling_time(p).as_nanos().max(1);
         let turns = turns.clamp(1, MOST_TURNS);
         let wish = match u64::try_from(spare(p)) {
             Ok(r) if r > 0 => {
@@ -217,7 +223,6 @@ mod tests {
     use super::*;
     use crate::testing::{Scene, built, ms};
     use crate::view::Period;
-    use anabranch_base::Rate;
 
     const A: PathId = PathId(0);
     const B: PathId = PathId(1);
@@ -275,6 +280,31 @@ mod tests {
         period(&s, &mut *p);
         // Four times the one chunk that is free, of 21; the other path gets the rest.
         assert_eq!(bound(&*p), [17, 4]);
+    }
+
+    /// The window's time at the bandwidth measured counts, however short the round trip is.
+    #[test]
+    fn turns_of_a_period_are_by_the_bandwidth() {
+        for (rtt, handled, period, turns) in [
+            (50, 200, 200, 1),
+            (50, 100, 200, 2),
+            (50, 60, 200, 3),
+            (200, 50, 200, 4),
+            (10, 400, 200, 1),
+            (50, 1, 200, 64),
+        ] {
+            let mut s = Scene::new(1, 0);
+            let p = s.rtt(0, rtt);
+            (p.cwnd, p.in_flight) = (8 * 1_144, 6 * 1_144);
+            p.send_rate = Rate::of(p.cwnd, ms(handled));
+            p.signals.spare_rate = Some(0);
+            s.period = Period { serial: 1, start: s.now, length: ms(period) };
+            let r = ResidualCapacity { cap: Cap::None, ..ResidualCapacity::new(&Params::defaults(&POLICY.info, 0)) };
+            assert_eq!(r.wish(&s.cx(), &s.paths[0]), turns * 2 * 1_144, "{rtt} {handled}");
+            s.paths[0].send_rate = Rate::ZERO;
+            let by_round_trips = (period / rtt).clamp(1, MOST_TURNS);
+            assert_eq!(r.wish(&s.cx(), &s.paths[0]), by_round_trips * 2 * 1_144, "{rtt}: no bandwidth yet");
+        }
     }
 
     #[test]

@@ -124,6 +124,41 @@ fn frames_of_the_interval_count_by_the_modulation_of_the_path() {
 }
 
 #[test]
+fn reports_that_stop_lapse_and_those_of_an_idle_path_do_not() {
+    // Intervals are a second long. A hundred frames of each until some second, then the counts stand still or are gone.
+    for (until, carries, gone) in
+        [(3, true, false), (3, true, true), (8, true, false), (3, false, false), (3, false, true), (99, true, false)]
+    {
+        let (mut s, mut q) = (scene(), policy(""));
+        for second in 1..40 {
+            let reported = second.min(until);
+            let frames = FrameErrors::counted(10 * reported, 100 * reported);
+            s.paths[0].frame_errors = Some(frames).filter(|_| !gone || second <= until);
+            let bytes = if carries || second <= until { 1_000 } else { 0 };
+            if bytes > 0 {
+                carry(&mut s, &mut q, A, bytes, ms(1_000));
+            } else {
+                s.now += ms(1_000);
+                tick(&mut s, &mut q);
+            }
+            // The report of a second is read when its interval ends, or the next one.
+            let lapsed = carries && second >= until + 12;
+            let fresh = second >= 2 && (!carries || second <= until + 9);
+            let air = q.paths[0].air.is_some();
+            assert!(!(lapsed && air) && !(fresh && !air), "{until} {carries} {gone}: {second} {air}");
+            assert!(second < until + 3 || q.paths[0].wrong == 0, "{until} {carries} {gone}: {second}");
+        }
+        if !carries {
+            continue;
+        }
+        // A report brings it back.
+        s.paths[0].frame_errors = Some(FrameErrors::counted(2_000, 20_000));
+        carry(&mut s, &mut q, A, 1_000, ms(2_000));
+        assert!(q.paths[0].air.is_some(), "{until} {gone}");
+    }
+}
+
+#[test]
 fn penalties_of_a_period_weigh_on_capacity() {
     let (mut s, mut q) = (scene(), policy(""));
     tick(&mut s, &mut q);
