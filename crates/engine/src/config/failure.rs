@@ -10,9 +10,10 @@ use anabranch_policy::view::PathState;
 pub struct Failure {
     /// Association.Max.Retrans.
     pub max_association_retrans: u16,
-    /// A peer that leaves what it is sent unanswered, HEARTBEATs at least, is given up after so long, and
-    /// Association.Max.Retrans then counts for the handshake and the shutdown alone: how soon errors add up depends on
-    /// round trips, how long an outage lasts does not. None counts (RFC 9260 §8.1).
+    /// A peer that leaves what it is sent unanswered, HEARTBEATs at least, is given up so long after the first packet
+    /// that it did not answer, and Association.Max.Retrans then counts for the handshake and the shutdown alone: how soon
+    /// errors add up depends on round trips, how long an outage lasts does not. An association that has nothing to send
+    /// and no HEARTBEATs asks nothing, so it is never given up. None counts (RFC 9260 §8.1).
     pub peer_timeout: Option<Duration>,
     /// Path.Max.Retrans.
     pub max_path_retrans: u16,

@@ -21,6 +21,7 @@ mod nat;
 mod ns2_era_paths;
 mod own_addresses;
 mod path_deaths;
+mod peer_timeout;
 mod plpmtud;
 mod potentially_failed;
 mod rebinding;

@@ -104,6 +104,10 @@ impl Addresses {
     pub fn peer_starts_at(&mut self, serial: u32) {
         self.peer_next = serial;
     }
+    /// When the request under way left last.
+    pub fn asked_at(&self) -> Option<Instant> {
+        self.request.as_ref().map(|r| r.sent)
+    }
     /// T4.
     pub fn deadline(&self) -> Option<Instant> {
         self.request.as_ref().map(|r| r.deadline)
@@ -352,13 +356,13 @@ impl Association {
             if let Some(path) = self.addresses.request.as_ref().and_then(|r| r.from) {
                 self.path_error(now, path, PathReason::Timeout);
             }
-            self.association_error(now);
+            self.association_error(now, self.addresses.asked_at().unwrap_or(now));
             return self.send_ask(now);
         }
         let usable = self.paths.usable();
         if !self.paths.iter().any(|p| usable.has(p.id()) && p.access.is_known()) {
             // Nothing else is left to notice a dead peer by: only known paths are probed (RFC 5061 §5.1 B1).
-            self.association_error(now);
+            self.association_error(now, self.addresses.asked_at().unwrap_or(now));
         }
         self.send_asconf(now);
     }

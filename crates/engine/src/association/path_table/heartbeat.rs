@@ -120,7 +120,9 @@ impl Association {
             let Some(delay) = self.heartbeat_delay(id, waited) else { return };
             // A path that is only idle waits for its turn; one in doubt is probed again at once (RFC 7829 §3.2).
             let active = self.paths.get(id.index()).is_some_and(|p| p.state() == PathState::Active);
-            if active && !self.paths.confirming && h.sent_at + delay > now {
+            // Nor does one wait beyond the time at which the peer is given up.
+            let in_time = self.peer_deadline().is_none_or(|at| h.sent_at + delay < at);
+            if active && in_time && !self.paths.confirming && h.sent_at + delay > now {
                 let jitter = Duration::from_nanos(self.paths.nonces.jitter(waited.as_nanos().max(1)));
                 if let Some(p) = self.paths.get_mut(id.index()) {
                     p.timers.plan_heartbeat(Some((h.sent_at + delay + jitter - waited / 2).max(now)));
@@ -204,7 +206,7 @@ impl Association {
         }
         self.path_error(now, id, PathReason::HeartbeatLost);
         if counts {
-            self.association_error(now);
+            self.association_error(now, lost.sent_at);
         }
     }
 

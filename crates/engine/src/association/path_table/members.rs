@@ -347,9 +347,9 @@ impl Association {
         p.access.restore();
     }
 
-    /// One more error in a row of the association; too many end it (§8.1).
-    pub(in crate::association) fn association_error(&mut self, now: Instant) {
-        if self.paths.errors.note(now, self.config.timers.rto_initial)
+    /// What left at `sent` is not answered: one more error in a row of the association; too many end it (§8.1).
+    pub(in crate::association) fn association_error(&mut self, now: Instant, sent: Instant) {
+        if self.paths.errors.note(now, sent, self.config.timers.rto_initial)
             && self.paths.errors.count() > self.config.failure.max_association_retrans
             && self.peer_deadline().is_none()
         {

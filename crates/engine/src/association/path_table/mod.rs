@@ -172,11 +172,11 @@ impl PathTable {
         smallest.unwrap_or(self.configured) - self.reserved
     }
 
-    /// Since when the peer, which owes an answer, has been silent on all paths. One that never answered anything but the
-    /// handshake is since the first error.
+    /// Since when the peer, which owes an answer, has been silent on all paths: since the first packet left that it owes
+    /// one for. Before that nothing was asked, however long ago it was heard of.
     fn silent_since(&self) -> Option<Instant> {
-        let first = self.errors.first()?;
-        Some(self.iter().filter_map(|p| p.health.last_heard()).max().unwrap_or(first))
+        let asked = self.errors.since()?;
+        Some(self.iter().filter_map(|p| p.health.last_heard()).max().map_or(asked, |heard| heard.max(asked)))
     }
 
     /// Payload of the largest packet that every path in use takes, bytes.

@@ -6,20 +6,21 @@ use anabranch_base::{Duration, Instant};
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PeerErrors {
     count: u16,
-    first: Option<Instant>,
+    /// When that left whose silence began the row.
+    since: Option<Instant>,
     last: Option<Instant>,
 }
 
 impl PeerErrors {
     /// One more, counted once in `apart` at most: what a short blackout costs must not depend on how many paths there are
-    /// nor on how quick their timers are. Answers whether it counted.
-    pub fn note(&mut self, now: Instant, apart: Duration) -> bool {
+    /// nor on how quick their timers are. What was not answered left at `sent`. Answers whether it counted.
+    pub fn note(&mut self, now: Instant, sent: Instant, apart: Duration) -> bool {
         if self.last.is_some_and(|t| now.since(t) < apart) {
             return false;
         }
         self.last = Some(now);
         if self.count == 0 {
-            self.first = Some(now);
+            self.since = Some(sent);
         }
         self.count = self.count.saturating_add(1);
         true
@@ -39,9 +40,9 @@ impl PeerErrors {
         self.last
     }
 
-    /// When this row began.
-    pub fn first(&self) -> Option<Instant> {
-        self.first.filter(|_| self.count > 0)
+    /// When the first packet of this row left.
+    pub fn since(&self) -> Option<Instant> {
+        self.since.filter(|_| self.count > 0)
     }
 }
 
@@ -53,13 +54,13 @@ mod tests {
     fn errors_close_together_count_once_and_an_answer_ends_the_row() {
         let (mut e, apart) = (PeerErrors::default(), Duration::from_millis(500));
         let at = |ms| Instant::ZERO + Duration::from_millis(ms);
-        assert!(e.note(at(0), apart));
-        assert!(!e.note(at(499), apart));
-        assert!(e.note(at(500), apart));
-        assert_eq!((e.count(), e.first(), e.last()), (2, Some(at(0)), Some(at(500))));
+        assert!(e.note(at(200), at(0), apart));
+        assert!(!e.note(at(699), at(210), apart));
+        assert!(e.note(at(700), at(220), apart));
+        assert_eq!((e.count(), e.since(), e.last()), (2, Some(at(0)), Some(at(700))));
         e.clear();
-        assert_eq!((e.count(), e.first()), (0, None));
-        assert!(e.note(at(1_000), apart));
-        assert_eq!(e.first(), Some(at(1_000)));
+        assert_eq!((e.count(), e.since()), (0, None));
+        assert!(e.note(at(1_200), at(1_000), apart));
+        assert_eq!(e.since(), Some(at(1_000)));
     }
 }

@@ -63,6 +63,8 @@ pub(in crate::association) struct Request {
     pub open: Vec<u32>,
     /// What a reset of ours names, extended.
     pub last_tsn: u64,
+    /// When it left last.
+    sent: Instant,
     deadline: Instant,
     attempts: u32,
     path: PathId,
@@ -228,8 +230,9 @@ impl Association {
         let path = self.paths.usable().iter().next().unwrap_or(self.handshake.path());
         let (params, in_progress) = (params.into(), false);
         let last_tsn = self.sender.next_tsn() - 1;
-        let (deadline, attempts) = (now, 0);
-        let request = Request { wish, params, open, last_tsn, deadline, attempts, path, in_progress, refused, in_vain };
+        let (sent, deadline, attempts) = (now, now, 0);
+        let request =
+            Request { wish, params, open, last_tsn, sent, deadline, attempts, path, in_progress, refused, in_vain };
         self.stream_reset.request = Some(Box::new(request));
         self.send_reconfig(now);
     }
@@ -283,7 +286,7 @@ impl Association {
         r.attempts = r.attempts.saturating_add(1);
         let wait = self.config.timers.doubled(self.views.rto(&self.paths, &self.policies, path), attempts);
         if let Some(r) = self.stream_reset.request.as_mut() {
-            r.deadline = now + wait;
+            (r.sent, r.deadline) = (now, now + wait);
         }
         self.control.push(path, What::ReConfig { params, answer: false });
     }
@@ -296,9 +299,9 @@ impl Association {
             return self.advance_reconfig(now);
         };
         if !core::mem::take(&mut r.in_progress) {
-            let path = r.path;
+            let (path, sent) = (r.path, r.sent);
             self.path_error(now, path, PathReason::Timeout);
-            self.association_error(now);
+            self.association_error(now, sent);
         }
         if self.phase() != crate::association::Phase::Closed && !self.ask_again(now) {
             self.send_reconfig(now);

@@ -213,6 +213,10 @@ impl Association {
         let Some(v) = self.views.path(&mut self.paths, &self.policies, path).copied() else { return };
         let backoff = self.policies.timer.expired(&v);
         let probing_window = self.probing_in_vain(path);
+        // Of what was sent again already the first copy counts, unless the peer has answered something since.
+        let unanswered = self.paths.get(path.index()).and_then(|p| p.health.unanswered_since());
+        let unanswered = unanswered.filter(|t| self.sender.reported_at.is_none_or(|r| r < *t));
+        let sent = unanswered.into_iter().chain(v.oldest_sent).min().unwrap_or(now);
         if let Some(p) = self.paths.get_mut(path.index()) {
             p.timers.stop(PathTimer::T3);
             p.expiry.expire(now, backoff);
@@ -234,7 +238,7 @@ impl Association {
         self.react(now, path, LossKind::Timeout, lost);
         if !probing_window {
             self.path_error(now, path, PathReason::Timeout);
-            self.association_error(now);
+            self.association_error(now, sent);
         }
         self.adjust_coupling(now);
     }
