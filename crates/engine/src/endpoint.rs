@@ -135,6 +135,12 @@ impl Endpoint {
         Ok(self.connect_as(now, config, policies, local, remote, peer_port))
     }
 
+    /// Is there an association with this address and SCTP port of a peer from `local`? Another INIT from there would
+    /// restart it.
+    pub fn is_taken(&self, local: LocalId, remote: SocketAddr, peer_port: u16) -> bool {
+        self.of_peer(&PeerKey::new(local, remote, peer_port)).is_some()
+    }
+
     /// Connects with policies that were built elsewhere; the profile of `config` is not looked at.
     pub fn connect_with(
         &mut self,

@@ -86,6 +86,13 @@ impl Association {
         Ok(())
     }
 
+    /// RTO.Initial from now on, for the timers that no path policy governs: a handshake may have had another. Timers that
+    /// run keep their deadline.
+    pub fn set_rto_initial(&mut self, initial: Duration) {
+        Arc::make_mut(&mut self.config).timers.rto_initial = initial;
+        self.policies.limit_rto(&self.config.timers);
+    }
+
     /// Whether less than a packet waits while something is outstanding , from now on.
     pub fn set_nagle(&mut self, nagle: Nagle) {
         Arc::make_mut(&mut self.config).sending.nagle = nagle;

@@ -7,13 +7,15 @@ use crate::error::Error;
 use crate::shared::Core;
 use anabranch_base::PathId;
 use anabranch_engine::{AddressError, AssocId, CloseReason};
-use anabranch_policy::view::FrameErrors;
+use anabranch_policy::view::{FrameErrors, PathState};
 use std::net::{IpAddr, SocketAddr};
 
 impl Connection {
-    /// The peer's addresses, one for each path.
+    /// The peer's addresses, one for each path; first those of paths that have been confirmed.
     pub fn remote_addresses(&self) -> Vec<SocketAddr> {
-        self.stats().paths.iter().map(|p| p.stats.remote).collect()
+        let mut paths = self.stats().paths;
+        paths.sort_by_key(|p| p.stats.state == PathState::Unconfirmed);
+        paths.iter().map(|p| p.stats.remote).collect()
     }
 
     /// Adds a path, or revives one that is there. It is used once the peer has confirmed it ([`Events`](crate::Events) tell).
