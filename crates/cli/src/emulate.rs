@@ -5,6 +5,7 @@ use crate::input::plain;
 use crate::interrupt::Interrupt;
 use crate::units;
 use anabranch_emulator::{Emulator, EmulatorConfig, EmulatorError, EmulatorStats, LinkCounters, PathStats};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use serde::Serialize;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -122,6 +123,7 @@ struct MachineRow {
     receive_drops: Option<u64>,
     send_errors: u64,
     overflow: u64,
+    refused: u64,
 }
 
 pub(crate) fn config(args: &EmulateArgs) -> Result<EmulatorConfig, Failure> {
@@ -150,6 +152,7 @@ pub async fn run(args: EmulateArgs) -> Outcome {
     }
     let format = if args.json { EmulateFormat::Json } else { args.stats };
     let config = config(&args)?;
+    allow_files();
     let interrupt = Interrupt::install();
     let emulator = Emulator::start(config)?;
     let mut last = emulator.stats();
@@ -177,6 +180,15 @@ pub async fn run(args: EmulateArgs) -> Outcome {
     };
     totals(format, &emulator.stop());
     outcome
+}
+
+/// Each sender of a path takes a socket: as many open files as this user may have.
+fn allow_files() {
+    let raised = getrlimit(Resource::RLIMIT_NOFILE)
+        .and_then(|(_, most)| setrlimit(Resource::RLIMIT_NOFILE, most, most));
+    if let Err(error) = raised {
+        tracing::debug!(%error, "the number of open files stays as it is");
+    }
 }
 
 fn announce(format: EmulateFormat, stats: &EmulatorStats) {
@@ -217,12 +229,13 @@ fn totals(format: EmulateFormat, stats: &EmulatorStats) {
         receive_drops: m.receive_drops,
         send_errors: m.send_errors,
         overflow: m.overflow,
+        refused: stats.paths.iter().map(|p| p.refused).sum(),
     };
     match format {
         EmulateFormat::Json => json(&row),
         EmulateFormat::Text => print(&format!(
             "{:8.1} s  the machine: late by {:.2} ms (half), {:.2} ms (99 %), {:.2} ms (most); {} not read in time, \
-             {} not sent, {} too many",
+             {} not sent, {} too many, {} of senders for whom there was no room",
             t,
             row.late_p50_ms,
             row.late_p99_ms,
@@ -230,6 +243,7 @@ fn totals(format: EmulateFormat, stats: &EmulatorStats) {
             row.receive_drops.map_or("?".into(), |n| n.to_string()),
             row.send_errors,
             row.overflow,
+            row.refused,
         )),
         EmulateFormat::None => {}
     }

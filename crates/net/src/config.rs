@@ -182,7 +182,8 @@ pub struct ClientConfig {
 pub struct ConnectOptions {
     /// The peer's SCTP port.
     pub peer_port: u16,
-    /// Paths; the handshake tries them in this order, the others join afterwards.
+    /// Paths. The handshake begins on the first; without an answer the next follows after 250 ms, and the others after
+    /// that. Whichever answers first carries it, and the others join. Where one path carries all it is the first.
     pub paths: Vec<PathSpec>,
     /// Limits, constants and policies.
     pub association: AssocConfig,

@@ -2,17 +2,18 @@
 
 use super::socket;
 use anabranch_base::{Duration, Instant};
+use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 
 /// Most senders of one path at a time.
-pub(super) const CAPACITY: usize = 64;
+pub(super) const CAPACITY: usize = 4_096;
 /// A sender is forgotten after this long without a datagram either way.
 pub(super) const IDLE: Duration = Duration::from_secs(60);
 
 /// Names one sender for as long as it is known; never used twice.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) struct ClientId(u64);
 
 pub(super) struct Client {
@@ -28,46 +29,66 @@ pub(super) struct Clients {
     numbered: u64,
     from: Option<IpAddr>,
     target: SocketAddr,
+    capacity: usize,
+    by_address: HashMap<SocketAddr, usize>,
+    by_id: HashMap<ClientId, usize>,
+    /// That there is no room was said.
+    said: bool,
 }
 
 impl Clients {
     pub(super) fn new(from: Option<IpAddr>, target: SocketAddr) -> Self {
-        Clients { list: Vec::new(), numbered: 0, from, target }
+        Self::up_to(CAPACITY, from, target)
+    }
+
+    fn up_to(capacity: usize, from: Option<IpAddr>, target: SocketAddr) -> Self {
+        let (by_address, by_id) = (HashMap::new(), HashMap::new());
+        Clients { list: Vec::new(), numbered: 0, from, target, capacity, by_address, by_id, said: false }
     }
 
     /// The sender at `address`; a new one gets a socket. The flag says that it is new. `None` when
     /// there is no room or no socket.
     pub(super) fn enter(&mut self, now: Instant, address: SocketAddr) -> Option<(ClientId, bool)> {
-        if let Some(client) = self.list.iter_mut().find(|c| c.address == address) {
+        if let Some(client) = self.by_address.get(&address).and_then(|at| self.list.get_mut(*at)) {
             client.seen = now;
             return Some((client.id, false));
         }
-        if self.list.len() >= CAPACITY {
+        if self.list.len() >= self.capacity {
             self.forget_idle(now);
         }
-        if self.list.len() >= CAPACITY {
+        if self.list.len() >= self.capacity {
+            self.no_room(address, &format!("a path takes {} senders at a time", self.capacity));
             return None;
         }
         let upstream = match socket::upstream(self.from, self.target) {
             Ok(socket) => Arc::new(socket),
             Err(error) => {
-                tracing::warn!(%error, %address, "no socket for a new sender");
+                self.no_room(address, &format!("no socket after {} senders: {error}", self.list.len()));
                 return None;
             }
         };
         let id = ClientId(self.numbered);
         self.numbered += 1;
+        self.by_address.insert(address, self.list.len());
+        self.by_id.insert(id, self.list.len());
         self.list.push(Client { id, address, upstream, seen: now });
         Some((id, true))
     }
 
+    /// Said once: the counter has the rest.
+    fn no_room(&mut self, address: SocketAddr, why: &str) {
+        if !std::mem::replace(&mut self.said, true) {
+            tracing::warn!("datagrams from {address} are dropped: {why}; it and others are only counted from now on");
+        }
+    }
+
     pub(super) fn get(&self, id: ClientId) -> Option<&Client> {
-        self.list.iter().find(|c| c.id == id)
+        self.by_id.get(&id).and_then(|at| self.list.get(*at))
     }
 
     /// Notes that the target has answered this sender.
     pub(super) fn touch(&mut self, now: Instant, id: ClientId) {
-        if let Some(client) = self.list.iter_mut().find(|c| c.id == id) {
+        if let Some(client) = self.by_id.get(&id).and_then(|at| self.list.get_mut(*at)) {
             client.seen = now;
         }
     }
@@ -76,7 +97,12 @@ impl Clients {
     pub(super) fn forget_idle(&mut self, now: Instant) -> bool {
         let before = self.list.len();
         self.list.retain(|c| now.since(c.seen) < IDLE);
-        self.list.len() != before
+        if self.list.len() == before {
+            return false;
+        }
+        self.by_address = self.list.iter().enumerate().map(|(at, c)| (c.address, at)).collect();
+        self.by_id = self.list.iter().enumerate().map(|(at, c)| (c.id, at)).collect();
+        true
     }
 
     /// Gives every sender a new socket, and so a new port towards the target.
@@ -96,8 +122,10 @@ impl Clients {
 mod tests {
     use super::*;
 
+    const FEW: u16 = 64;
+
     fn clients() -> Clients {
-        Clients::new(None, "127.0.0.1:9".parse().unwrap())
+        Clients::up_to(FEW.into(), None, "127.0.0.1:9".parse().unwrap())
     }
     fn address(port: u16) -> SocketAddr {
         SocketAddr::new("127.0.0.1".parse().unwrap(), port)
@@ -120,7 +148,7 @@ mod tests {
     #[test]
     fn bounded_and_idle_ones_make_room() {
         let mut clients = clients();
-        for port in 1..=CAPACITY as u16 {
+        for port in 1..=FEW {
             assert!(clients.enter(Instant::from_millis(u64::from(port)), address(port)).is_some());
         }
         let late = Instant::ZERO + IDLE;
@@ -130,8 +158,10 @@ mod tests {
         clients.touch(late, two);
         let (id, new) = clients.enter(late + Duration::from_millis(1), address(900)).unwrap();
         assert!(new && clients.get(id).is_some() && clients.get(two).is_some());
-        assert_eq!(clients.iter().count(), CAPACITY);
+        assert_eq!(clients.iter().count(), FEW.into());
+        let found = |c: &Clients| c.iter().all(|one| c.get(one.id).is_some_and(|same| same.address == one.address));
+        assert!(found(&clients));
         assert!(clients.forget_idle(late + IDLE));
-        assert_eq!(clients.iter().count(), 1);
+        assert!(clients.iter().count() == 1 && found(&clients));
     }
 }
