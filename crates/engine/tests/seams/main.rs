@@ -16,6 +16,7 @@ mod confluent;
 mod cross_layer;
 mod delay_compensation;
 mod media_streams;
+mod no_starvation;
 mod thin_streams;
 mod two_paths;
 mod without_congestion_control;

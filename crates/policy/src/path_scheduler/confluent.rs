@@ -6,7 +6,9 @@
 //! Deviations: directions are set when a round starts, the fastest path ascending; a path whose partners are gone
 //! ascends; the meeting point is where the pointers meet. `fixed_split` sets it when a round starts, by the weights: a
 //! path that is through with its part waits for the next round. `rounds=0` keeps the window open instead
-//! of letting it drain, as delay compensation needs it; a round then ends when its last chunk has left.
+//! of letting it drain, as delay compensation needs it; a round then ends when its last chunk has left, and with a fixed
+//! split when the ascending paths are through with their part: the others always have new chunks at the top, and those
+//! at the split would never leave.
 //! Parameters: `variant` 1 (one path ascends, the others descend) or 2 (one descends); `look_ahead` ms; `rounds`;
 //! `fixed_split`.
 
@@ -44,6 +46,8 @@ struct Confluent {
     split: Option<Tsn>,
     /// Last TSN of the current round.
     round_end: Option<Tsn>,
+    /// Chunks came during a round, whoever asked for that: a scheduler around this one may.
+    open: bool,
 }
 
 impl Confluent {
@@ -57,6 +61,7 @@ impl Confluent {
             descending: PathSet::EMPTY,
             split: None,
             round_end: None,
+            open: false,
         }
     }
     fn assign_directions(&mut self, cx: &AssocView<'_>) {
@@ -83,7 +88,7 @@ impl Confluent {
     fn may_take(&self, cx: &AssocView<'_>, q: &QueueView<'_>, path: PathId, index: usize) -> bool {
         let (Some(split), Some(c)) = (self.split, q.chunks.get(index)) else { return true };
         let down = self.descends(cx, path);
-        let own = down != split.after(c.tsn);
+        let own = down != split.after(c.tsn) || self.open && !down;
         // A path that can neither send nor be acknowledged would never wake us up.
         let other = |p: &PathView| self.descends(cx, p.id) != down && (cx.eligible.has(p.id) || p.in_flight > 0);
         own || !cx.active().any(other)
@@ -123,7 +128,13 @@ impl PathScheduler for Confluent {
     }
     fn observe(&mut self, cx: &AssocView<'_>, q: &QueueView<'_>, why: Occasion) {
         let (Some(first), Some(last)) = (q.chunks.first(), q.chunks.last()) else { return };
-        if why == Occasion::Refilled && self.round_end.is_none_or(|end| first.tsn.after(end)) {
+        if why != Occasion::Refilled {
+            return;
+        }
+        let drained = self.round_end.is_none_or(|end| first.tsn.after(end));
+        self.open |= !drained;
+        let through = self.open && self.split.is_some_and(|split| !split.after(first.tsn));
+        if drained || through {
             self.round_end = Some(last.tsn);
             self.assign_directions(cx);
             self.split = if self.fixed_split { self.split_at(cx, q) } else { None };
@@ -190,6 +201,26 @@ mod tests {
         (0..8).for_each(|_| assert!(send_on(&mut s, &mut q, 0) < 48));
         s.paths[1].in_flight = 0;
         assert_eq!(send_on(&mut s, &mut q, 0), 48, "nothing of the other would wake us");
+    }
+
+    #[test]
+    fn in_an_open_window_the_first_chunk_leaves_however_the_split_is_fixed() {
+        // A scheduler around this one opens the window whatever its own parameter says.
+        for (variant, rounds, paths) in [(1, true, 2), (2, true, 3), (1, false, 3), (2, false, 2)] {
+            let mut p = Confluent { fixed_split: true, rounds, ..policy(variant) };
+            let mut s = Scene::new(paths, 10);
+            s.rtt(0, 30);
+            s.rtt(1, 160);
+            s.refilled(&mut p);
+            for i in 1..paths {
+                s.paths[usize::from(i)].in_flight = 1_144;
+            }
+            for n in 40..140 {
+                s.chunks.push(crate::view::ChunkView::waiting(Tsn(n + 10)));
+                s.refilled(&mut p);
+                assert_eq!(send_on(&mut s, &mut p, 0), n, "variant {variant}, {paths} paths");
+            }
+        }
     }
 
     #[test]

@@ -7,6 +7,8 @@
 //! half of the smoothed round trip without the backlog, which oscillates with our own queue. A path without a sample
 //! is tried with one chunk. The window is kept open and as long as the fast path works during the delay
 //! difference; with drained rounds the slow path would starve.
+//! The fast path takes the first chunk whenever it has room and the inner scheduler does not name a slow path that is in
+//! time: an inner scheduler that waits, for the path that was refused or for a full one, would keep the fast path idle.
 //! The deadline guard is the abandon hook's. It blocks only while something is in flight that will wake it.
 //! Parameters: `inner` scheduler, `estimate`; beside them those of the inner scheduler by their own names, as in
 //! `inner=round_robin,strict=1`.
@@ -76,7 +78,11 @@ impl DelayCompensation {
         reachable.min_by_key(|p| (p.srtt.is_zero(), self.arrival(p, len), p.id))
     }
     /// The first chunk `slow` delivers no later than `fast` would.
-    fn first_in_time(&self, q: &QueueView<'_>, fast: &PathView, slow: &PathView) -> Option<usize> {
+    fn in_time(&self, q: &QueueView<'_>, fast: &PathView, slow: &PathView) -> Option<usize> {
+        if slow.srtt.is_zero() {
+            // Nothing can be predicted: one chunk makes a sample.
+            return (slow.in_flight == 0).then_some(0);
+        }
         let mut ahead = 0;
         q.chunks.iter().position(|c| {
             let by_fast = self.arrival(fast, ahead + c.len);
@@ -106,23 +112,29 @@ impl PathScheduler for DelayCompensation {
         let Some(fast) = self.fastest(cx, head.len) else { return Decision::Blocked };
         let mut view = *cx;
         while !view.eligible.is_empty() {
-            let decision = self.inner.next(&view, q);
-            let Decision::Send { index, path } = decision else { return decision };
-            let Some(slow) = cx.path(path) else { return decision };
-            if path == fast.id {
-                return decision;
-            }
-            let first = match slow.srtt.is_zero() {
-                // Nothing can be predicted: one chunk makes a sample.
-                true => (slow.in_flight == 0).then_some(0),
-                false => self.first_in_time(q, fast, slow),
+            let (index, path) = match self.inner.next(&view, q) {
+                Decision::Send { index, path } => (index, path),
+                copies @ Decision::Copies { .. } => return copies,
+                Decision::WaitUntil(_) | Decision::Blocked => break,
             };
-            if let Some(first) = first {
+            if path == fast.id {
+                return Decision::Send { index, path };
+            }
+            if let Some(first) = cx.path(path).and_then(|slow| self.in_time(q, fast, slow)) {
                 return Decision::Send { index: index.max(first), path };
             }
             view = view.narrowed(view.eligible.without(path));
         }
-        if cx.eligible.has(fast.id) { Decision::Send { index: 0, path: fast.id } } else { Decision::Blocked }
+        if cx.eligible.has(fast.id) {
+            return Decision::Send { index: 0, path: fast.id };
+        }
+        if view.eligible == cx.eligible {
+            return Decision::Blocked;
+        }
+        // It may wait for the path that was refused, which would hold back those that were not.
+        let others = view.open().filter_map(|p| Some((self.arrival(p, head.len), p.id, self.in_time(q, fast, p)?)));
+        let next = others.min_by_key(|(arrival, id, _)| (*arrival, *id));
+        next.map_or(Decision::Blocked, |(_, path, index)| Decision::Send { index, path })
     }
     fn settle(&mut self, cx: &AssocView<'_>, outcome: &Settled) {
         self.inner.settle(cx, outcome);
@@ -202,6 +214,54 @@ mod tests {
         assert_eq!(s.send(&mut p), Some((0, PathId(0))));
         s.opportunity(&mut p);
         assert_eq!(s.send(&mut p), Some((0, PathId(0))), "round robin wanted the slow path");
+    }
+
+    const AROUND: [&str; 8] = [
+        "inner=round_robin",
+        "inner=round_robin,strict=1",
+        "inner=weighted_round_robin",
+        "inner=weighted_round_robin,weights=equal",
+        "inner=min_rtt",
+        "inner=confluent",
+        "fixed_split=1",
+        "variant=1,fixed_split=1,rounds=0",
+    ];
+
+    #[test]
+    fn the_fast_path_waits_for_none_whatever_it_wraps() {
+        for (spec, full, in_flight) in
+            AROUND.iter().flat_map(|spec| [(spec, false, 5_000), (spec, true, 5_000), (spec, false, 0)])
+        {
+            let mut p = built(&POLICY, spec, 1);
+            let mut s = scene(20);
+            s.refilled(p.as_mut());
+            s.opportunity(p.as_mut());
+            if full {
+                s.close(1);
+            }
+            s.paths[1].in_flight = in_flight;
+            for n in 0..20 {
+                let sent = s.send(p.as_mut());
+                assert_eq!(sent, Some((0, PathId(0))), "{spec}, chunk {n}, {in_flight} in flight, full {full}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_path_in_time_does_not_wait_for_one_that_was_refused() {
+        for spec in AROUND {
+            let mut p = built(&POLICY, spec, 1);
+            let mut s = Scene::new(3, 20);
+            s.rtt(0, 20).cwnd = 20_000;
+            s.rtt(1, 220).cwnd = 110_000;
+            s.rtt(2, 70).cwnd = 70_000;
+            s.refilled(p.as_mut());
+            assert_eq!(s.send(p.as_mut()), Some((0, PathId(0))), "{spec}");
+            s.close(0);
+            (s.paths[0].in_flight, s.paths[1].in_flight) = (20_000, 1_144);
+            let Decision::Send { index, path } = s.ask(p.as_ref()) else { panic!("{spec}: not sent") };
+            assert!(path == PathId(2) && index >= 5, "{spec}: {index} by {path:?}");
+        }
     }
 
     #[test]
