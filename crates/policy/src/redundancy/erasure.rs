@@ -5,8 +5,8 @@
 //! that a loss shows, a repetition would miss the deadline by the newest round trips. It leaves by the path on which it
 //! arrives first, of those that do not carry most of what it covers, where there is one with window.
 //! How many: the losses to be expected of what is covered, by each path's share of losses, and two standard deviations
-//! of it; less what earlier sums cover of the same. Never more than `rate` of what is sent, and only in window that new
-//! data left free. Where nothing was lost lately, or what is lost can be sent again in time, it does nothing; its
+//! of it; less what earlier sums cover of the same. Never more than `rate` of what is sent, of which as much may be saved up
+//! as 50 to 100 ms earn, and only in window that new data left free. Where nothing was lost lately, or what is lost can be sent again in time, it does nothing; its
 //! counters say how often which. With `code=xor` each chunk is in one sum: where several are wanted they share the chunks.
 //! With `late` it also makes up for what comes too late: `policy/src/late.rs` says how many sums leave, and when. They
 //! leave before new data then, by the path on which they arrive first, and their number follows from the share of the
@@ -29,11 +29,14 @@ use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
 use crate::view::{AssocView, ChunkView, PathView};
 use anabranch_base::{Duration, Instant, PathId, PathSet, Ppm, Tsn, earlier};
 use anabranch_code::{Code, Combiner};
+use credit::Credit;
 use hurried::Lives;
+use losses::Coverable;
 use quiet::Quiet;
 use std::collections::VecDeque;
 use summed::Summed;
 
+mod credit;
 mod hurried;
 mod lateness;
 mod losses;
@@ -60,8 +63,8 @@ pub(super) const POLICY: Policy<dyn Redundancy> = Policy {
     build: |p| Box::new(Erasure::new(p)),
 };
 
-/// Sums that are remembered.
-const REMEMBERED: usize = 32;
+/// Sums that are remembered: what covers as many chunks as there are in flight within a sum's reach, at 100 Mbit/s.
+const REMEMBERED: usize = 512;
 /// Mean deviations by which a round trip has to be longer before a chunk is taken for lost.
 const JITTERS: u64 = 4;
 
@@ -77,15 +80,15 @@ const TOO_LARGE: usize = 7;
 const DATA: usize = 8;
 
 struct Erasure {
-    rate: Ppm,
     latency: Duration,
     window: Duration,
     code: Code,
-    /// Bytes that parity may have, times a million.
-    credit: u64,
+    credit: Credit,
     seed: u16,
     /// What the next sum covers.
     plan: Vec<Tsn>,
+    /// What sums for losses may cover.
+    coverable: Vec<Coverable>,
     /// By which path; none before it was thought about in this opportunity.
     decided: Option<Option<PathId>>,
     /// First and last TSN of the sums that left last.
@@ -140,15 +143,15 @@ fn in_flight<'a>(cx: &AssocView<'a>, c: &ChunkView, latency: Duration) -> Option
 impl Erasure {
     fn new(p: &Params) -> Self {
         Erasure {
-            rate: Ppm(p.ppm("rate") as u32),
             latency: p.millis("latency"),
             window: p.millis("window"),
             code: if p.word("code") == "xor" { Code::Xor } else { Code::Rlc },
-            credit: 0,
+            credit: Credit::new(Ppm(p.ppm("rate") as u32), if p.flag("late") { 8 } else { 4 }),
             seed: 0,
             plan: Vec::with_capacity(MOST_COVERED),
+            coverable: vec![],
             decided: None,
-            recent: VecDeque::with_capacity(REMEMBERED),
+            recent: VecDeque::new(),
             summed: Summed::default(),
             late: p.flag("late").then(Late::new),
             purpose: Purpose::Losses,
@@ -183,22 +186,22 @@ impl Erasure {
 
     /// Might a sum leave now?
     fn are_sums_worth_it(&mut self, cx: &AssocView<'_>) -> bool {
-        let most = cx.paths.iter().map(|p| p.mtu).max().unwrap_or(0) * 1_000_000;
+        let most = cx.paths.iter().map(|p| p.mtu).max().unwrap_or(0);
         if let Some(late) = &mut self.late {
             let turn = late.is_turn(cx);
             self.hurries = cx.declined && self.may_be_hurried(cx);
             if !turn && !self.hurries {
                 return false;
             }
-            if self.credit < most {
+            if !self.credit.has(most) {
                 self.count(RATE);
             }
-            return self.credit >= most;
+            return self.credit.has(most);
         }
         let lossy = cx.paths.iter().any(|p| p.in_flight > 0 && p.loss.0 > 0);
         if !lossy {
             self.count(NO_LOSS);
-        } else if self.credit < most {
+        } else if !self.credit.has(most) {
             self.count(RATE);
             return false;
         }
@@ -312,7 +315,7 @@ impl Redundancy for Erasure {
         if self.code == Code::Xor && self.purpose == Purpose::Losses {
             self.summed.add(covers.iter().map(|n| Tsn(*n as u32)));
         }
-        self.credit = self.credit.saturating_sub(record.len() as u64 * 1_000_000);
+        self.credit.spend(record.len() as u64);
         self.count(PARITY);
         self.counters[BYTES].1 += record.len() as u64;
         Some(record)
@@ -335,9 +338,7 @@ impl Redundancy for Erasure {
         self.no_sum.end();
         self.no_copy.end();
         if s.chunk.transmissions == 1 {
-            // What was not used for long is no licence for a burst.
-            let most = if self.late.is_some() { 8 } else { 4 } * 1_500 * 1_000_000;
-            self.credit = (self.credit + s.chunk.len * u64::from(self.rate.0)).min(most);
+            self.credit.earn(s.chunk.len, s.at);
             self.counters[DATA].1 += s.chunk.len;
             if let Some(late) = &mut self.late {
                 let due = deadline(s.chunk, self.latency);
@@ -351,6 +352,9 @@ impl Redundancy for Erasure {
 #[cfg(test)]
 #[path = "erasure/looks.rs"]
 mod looks;
+#[cfg(test)]
+#[path = "erasure/share.rs"]
+mod share;
 #[cfg(test)]
 #[path = "erasure/tests.rs"]
 mod tests;

@@ -20,7 +20,7 @@ impl Erasure {
         if !late.wants_more(cx.now, takes) {
             late.begin();
             self.note_in_flight(cx, &mut late, takes, Hurry::of(cx), outstanding);
-            let most = self.credit / (mtu * 1_000_000);
+            let most = self.credit.packets(mtu);
             late.choose(cx, best.id, takes, self.guard + best.jitter * 2, self.code, most as usize);
         }
         let wanted = late.wants_more(cx.now, takes);
@@ -45,7 +45,7 @@ impl Erasure {
         if !late.wants_beside(cx.now, path.id, takes) && late.looks_beside(cx.now, path.id) {
             late.begin();
             self.note_in_flight(cx, late, takes, None, outstanding);
-            let most = self.credit / (path.mtu.max(1) * 1_000_000);
+            let most = self.credit.packets(path.mtu);
             late.choose_beside(cx, path, self.code, most as usize);
         }
         self.purpose = Purpose::Beside;

@@ -1,4 +1,7 @@
 //! Sums for what will be lost: how many are wanted of what is in flight, and by which path.
+//!
+//! One sum covers 128 chunks at most. What is more is divided into blocks of that size, the newest first, and each block has
+//! the sums that its own losses call for.
 
 use super::summed::part;
 use super::{ENOUGH, Erasure, IN_TIME, NO_LOSS, in_flight};
@@ -16,12 +19,31 @@ const WORTH: f64 = 0.5;
 /// What is in flight and would need parity.
 #[derive(Default)]
 struct Cover {
-    expected: f64,
-    variance: f64,
     /// When the first of it is too old or too late.
     until: Option<Instant>,
     in_time: bool,
     summed: bool,
+}
+
+/// A chunk that a sum may cover.
+#[derive(Clone, Copy)]
+pub(super) struct Coverable {
+    tsn: Tsn,
+    from: PathId,
+    /// How probable it is that it was lost.
+    loss: f64,
+}
+
+/// The newest of these that one sum can cover begin here.
+fn last_block(all: &[Coverable]) -> usize {
+    let Some(last) = all.last() else { return 0 };
+    let far = all.partition_point(|c| u64::from(last.tsn.distance(c.tsn)) >= MOST_SPAN);
+    far.max(all.len().saturating_sub(MOST_COVERED))
+}
+
+/// Losses to be expected of these, and their variance.
+fn expected(block: &[Coverable]) -> (f64, f64) {
+    block.iter().fold((0.0, 0.0), |(sum, variance), c| (sum + c.loss, variance + c.loss * (1.0 - c.loss)))
 }
 
 /// When a repetition of what left by `from` arrives, of which the way takes so long: a loss shows when what left after it is
@@ -31,7 +53,7 @@ pub(super) fn repeated(from: &PathView, sent: Instant, quickest: Duration) -> In
 }
 
 impl Erasure {
-    /// Gathers into `plan` what a sum that arrives at `arrival` is to cover.
+    /// Gathers into `coverable` what sums that arrive at `arrival` may cover.
     fn gather(
         &mut self,
         cx: &AssocView<'_>,
@@ -39,10 +61,8 @@ impl Erasure {
         quickest: Duration,
         outstanding: &mut dyn Iterator<Item = ChunkView>,
     ) -> Cover {
-        let (mut cover, mut begins) = (Cover::default(), 0);
-        self.plan.clear();
-        self.on.clear();
-        self.on.resize(cx.paths.len(), 0);
+        let mut cover = Cover::default();
+        self.coverable.clear();
         for c in outstanding {
             let Some((from, sent, deadline)) = in_flight(cx, &c, self.latency) else { continue };
             if cx.now.since(sent) > self.window || c.live_copies != 1 {
@@ -59,31 +79,19 @@ impl Erasure {
                 cover.summed = true;
                 continue;
             }
-            // Too far apart for one sum: the newest are what others do not cover.
-            while self.plan.len() - begins >= MOST_COVERED
-                || self.plan.get(begins).is_some_and(|f| u64::from(c.tsn.distance(*f)) >= MOST_SPAN)
-            {
-                begins += 1;
-            }
-            self.plan.push(c.tsn);
-            let loss = f64::from(from.loss.0) / 1e6;
-            cover.expected += loss;
-            cover.variance += loss * (1.0 - loss);
-            if let Some(n) = self.on.get_mut(from.id.index()) {
-                *n += 1;
-            }
+            self.coverable.push(Coverable { tsn: c.tsn, from: from.id, loss: f64::from(from.loss.0) / 1e6 });
             cover.until = earlier(cover.until, Some((deadline - quickest).min(sent + self.window)));
         }
-        self.plan.drain(..begins);
         cover
     }
 
-    /// How many of earlier sums cover what is planned now: none of plain ones.
-    fn covered(&self) -> f64 {
+    /// How many of earlier sums cover this block: none of plain ones.
+    fn covered(&self, block: &[Coverable]) -> f64 {
         if self.code == Code::Xor {
             return 0.0;
         }
-        let (Some(first), Some(last)) = (self.plan.first(), self.plan.last()) else { return 0.0 };
+        let (Some(first), Some(last)) = (block.first(), block.last()) else { return 0.0 };
+        let (first, last) = (&first.tsn, &last.tsn);
         let span = f64::from(last.distance(*first) + 1);
         let overlap = |(from, to): &(Tsn, Tsn)| {
             if to.before(*first) || from.after(*last) {
@@ -94,6 +102,31 @@ impl Erasure {
             f64::from(to.distance(*from) + 1) / span
         };
         self.recent.iter().map(overlap).sum()
+    }
+
+    /// Plans the newest block that lacks a sum: how many are wanted of it. Or the most that is wanted of a block that lacks
+    /// none.
+    fn plan_block(&mut self) -> Result<f64, f64> {
+        self.plan.clear();
+        self.on.fill(0);
+        let (mut end, mut most) = (self.coverable.len(), 0.0f64);
+        while let Some(left) = self.coverable.get(..end).filter(|l| !l.is_empty()) {
+            let begin = last_block(left);
+            let block = left.get(begin..).unwrap_or_default();
+            let (losses, variance) = expected(block);
+            let wanted = losses + DEVIATIONS * variance.sqrt();
+            if wanted - self.covered(block) >= WORTH {
+                for c in block {
+                    self.plan.push(c.tsn);
+                    if let Some(n) = self.on.get_mut(c.from.index()) {
+                        *n += 1;
+                    }
+                }
+                return Ok(wanted);
+            }
+            (end, most) = (begin, most.max(wanted));
+        }
+        Err(most)
     }
 
     /// Nothing has changed since none was wanted.
@@ -114,23 +147,26 @@ impl Erasure {
         let arrives = |p: &PathView| Forecast::of(cx.now, p).arrival(p.mtu);
         let quickest = cx.open().map(arrives).min()?;
         let cover = self.gather(cx, cx.now + quickest, quickest, outstanding);
-        let wanted = cover.expected + DEVIATIONS * cover.variance.sqrt();
-        if wanted - self.covered() < WORTH {
-            let why = match (self.plan.is_empty(), cover.summed) {
-                (true, false) => cover.in_time.then_some(IN_TIME),
-                (true, true) => Some(ENOUGH),
-                (false, _) => Some(if cover.expected > 0.0 { ENOUGH } else { NO_LOSS }),
-            };
-            why.into_iter().for_each(|w| self.count(w));
-            // What is wanted grows with what leaves or is lost alone; what others cover of it may shrink as it gets old.
-            self.no_sum.begin(cx, cover.until.filter(|_| wanted >= WORTH), why);
-            return None;
-        }
+        self.on.resize(cx.paths.len(), 0);
+        let wanted = match self.plan_block() {
+            Ok(wanted) => wanted,
+            Err(most) => {
+                let why = match (self.coverable.is_empty(), cover.summed) {
+                    (true, false) => cover.in_time.then_some(IN_TIME),
+                    (true, true) => Some(ENOUGH),
+                    (false, _) => Some(if most > 0.0 { ENOUGH } else { NO_LOSS }),
+                };
+                why.into_iter().for_each(|w| self.count(w));
+                // What is wanted grows with what leaves or is lost alone; what others cover of it may shrink as it gets old.
+                self.no_sum.begin(cx, cover.until.filter(|_| most >= WORTH), why);
+                return None;
+            }
+        };
         let carries = |p: &PathView| self.on.get(p.id.index()).copied().unwrap_or(0);
         let most = |p: &PathView| 2 * carries(p) > self.plan.len();
         let best = cx.open().min_by_key(|p| (most(p), arrives(p)))?;
         if self.code == Code::Xor {
-            let paid = self.credit / (best.mtu.max(1) * 1_000_000);
+            let paid = self.credit.packets(best.mtu);
             part(&mut self.plan, (wanted.round() as u64).min(paid).max(1) as usize);
         }
         Some(best.id)
