@@ -12,6 +12,7 @@ use super::Repair;
 use crate::asks::Counter;
 use crate::parity::Record;
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
+use anabranch_base::Instant;
 use anabranch_code::{Decoder, Limits, Outcome};
 
 pub(super) const POLICY: Policy<dyn Repair> = Policy {
@@ -71,7 +72,7 @@ impl Repair for Erasure {
             self.decoder = Decoder::new(self.limits);
         }
     }
-    fn parity(&mut self, number: u64, record: &[u8]) {
+    fn parity(&mut self, _now: Instant, number: u64, record: &[u8]) {
         self.left = self.left.map(|_| KEPT_FOR);
         let outcome = match Record::read(number, record) {
             None => Outcome::TooMuch,
@@ -126,12 +127,12 @@ mod tests {
     fn what_one_sum_lacks_is_restored() {
         let mut r = Erasure::new(&Params::defaults(&POLICY.info, 0));
         [10, 11, 13].into_iter().for_each(|n| r.arrived(n, &[&chunk(n)]));
-        r.parity(14, &parity(14, &[10, 11, 12, 13]));
+        r.parity(Instant::ZERO, 14, &parity(14, &[10, 11, 12, 13]));
         assert_eq!(r.restored().map(|(n, s)| (n, s[..62].to_vec())), Some((12, chunk(12))));
         assert!(r.restored().is_none());
-        r.parity(15, &parity(15, &[11, 12]));
-        r.parity(16, &parity(16, &[2, 11]));
-        r.parity(17, b"no parity");
+        r.parity(Instant::ZERO, 15, &parity(15, &[11, 12]));
+        r.parity(Instant::ZERO, 16, &parity(16, &[2, 11]));
+        r.parity(Instant::ZERO, 17, b"no parity");
         assert_eq!(r.counters, [("repaired", 1), ("parity-needless", 1), ("parity-waited", 0), ("parity-useless", 2)]);
         r.begin_anew();
         assert_eq!(r.held_bytes(), 0);
@@ -142,10 +143,10 @@ mod tests {
         let mut r = crate::testing::built(&POLICY, "on_demand=1", 0);
         [10, 11].into_iter().for_each(|n| r.arrived(n, &[&chunk(n)]));
         assert_eq!(r.held_bytes(), 0);
-        r.parity(13, &parity(13, &[10, 11, 12]));
+        r.parity(Instant::ZERO, 13, &parity(13, &[10, 11, 12]));
         assert!(r.restored().is_none(), "too little is known");
         [14, 15].into_iter().for_each(|n| r.arrived(n, &[&chunk(n)]));
-        r.parity(17, &parity(17, &[14, 15, 16]));
+        r.parity(Instant::ZERO, 17, &parity(17, &[14, 15, 16]));
         assert_eq!(r.restored().map(|(n, _)| n), Some(16));
         for n in 18..18 + u64::from(KEPT_FOR) {
             r.arrived(n, &[b"x"]);

@@ -2,6 +2,7 @@
 
 use crate::asks::every_policy;
 use crate::registry::Policy;
+use anabranch_base::Instant;
 
 /// Shown what came and what parity says, where both ends agreed on parity; gives back chunks that did not come.
 ///
@@ -12,11 +13,11 @@ pub trait Repair: Send {
     /// A chunk came for the first time.
     fn arrived(&mut self, number: u64, pieces: &[&[u8]]);
     /// Parity came, with a TSN of its own.
-    fn parity(&mut self, number: u64, record: &[u8]);
+    fn parity(&mut self, now: Instant, number: u64, record: &[u8]);
     /// A chunk that was missing; to be asked until there is none.
     fn restored(&mut self) -> Option<(u64, &[u8])>;
     /// A packet came whose checksum is wrong; with [`Asks::DAMAGED`](crate::Asks::DAMAGED).
-    fn damaged(&mut self, _packet: &[u8]) {}
+    fn damaged(&mut self, _now: Instant, _packet: &[u8]) {}
     /// Such a packet, corrected; to be asked until there is none, after parity and after damage. What it is worth its
     /// checksum says.
     fn corrected(&mut self) -> Option<Vec<u8>> {

@@ -5,6 +5,7 @@
 use super::Repair;
 use crate::asks::Asks;
 use crate::registry::{Hook, Policy, PolicyInfo};
+use anabranch_base::Instant;
 
 pub(super) const POLICY: Policy<dyn Repair> = Policy {
     info: PolicyInfo {
@@ -25,7 +26,7 @@ impl Repair for NoRepair {
         Asks::NOTHING
     }
     fn arrived(&mut self, _number: u64, _pieces: &[&[u8]]) {}
-    fn parity(&mut self, _number: u64, _record: &[u8]) {}
+    fn parity(&mut self, _now: Instant, _number: u64, _record: &[u8]) {}
     fn restored(&mut self) -> Option<(u64, &[u8])> {
         None
     }
@@ -39,7 +40,7 @@ mod tests {
     #[test]
     fn is_off() {
         let mut none = NoRepair;
-        none.parity(4, b"anything");
+        none.parity(Instant::ZERO, 4, b"anything");
         assert_eq!(none.restored(), None);
         assert_eq!((none.asks(), none.held_bytes()), (Asks::NOTHING, 0));
     }
