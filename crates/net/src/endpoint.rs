@@ -15,6 +15,7 @@ use crate::socket;
 use crate::stats::DriverStats;
 use anabranch_base::{Entropy, Instant};
 use anabranch_engine::{AssocConfig, Endpoint as Engine, EndpointConfig, LocalId};
+use anabranch_policy::Asks;
 use anabranch_policy::registry::Profile;
 use ipnet::IpNet;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -148,6 +149,10 @@ impl Endpoint {
             if let Some(entry) = core.connections.get_mut(&id) {
                 entry.owner = Owner::Handle;
                 let signals = entry.signals.clone();
+                let asks = core.engine.association(id).map_or(Asks::NOTHING, |a| a.config().profile.asks());
+                if asks.any(Asks::LINK_REPORTS) {
+                    core.link_layer.want(shared);
+                }
                 drop(core);
                 return Some(Connection::new(shared.clone(), id, signals));
             }

@@ -62,6 +62,23 @@ async fn a_connection_sees_what_the_kernel_counts() {
     }
 }
 
+/// Each end asks for what its own policies want, whichever of them began; who began may have chosen otherwise.
+#[tokio::test]
+async fn the_end_that_accepts_asks_like_the_one_that_begins() {
+    for [begins, accepts] in [["cmt-cl-fd"; 2], ["cmt", "cmt-cl-fd"], ["cmt-cl-fd", "cmt"], ["cmt"; 2]] {
+        let config = |name| AssocConfig::new(Profile::named(name).unwrap());
+        let server = Endpoint::server(ServerConfig::new("127.0.0.1:0".parse().unwrap(), config(accepts))).unwrap();
+        let client = Endpoint::client(ClientConfig::default()).unwrap();
+        let is_wanted = |e: &Endpoint| e.shared().lock().link_layer.is_wanted();
+        assert!(!is_wanted(&server), "nothing is sent yet");
+        let options = ConnectOptions::new(server.listening()[0], config(begins));
+        let _begun = client.connect(options).await.unwrap();
+        let _accepted = server.accept().await.unwrap();
+        let asked = [is_wanted(&client), is_wanted(&server)];
+        assert_eq!(asked, [begins, accepts].map(|name| name == "cmt-cl-fd"), "{begins} to {accepts}");
+    }
+}
+
 /// What a program knows of a link, by the name that it gave the path.
 #[tokio::test]
 async fn a_program_may_report_what_it_knows_itself() {
