@@ -136,7 +136,7 @@ impl Reader {
         }
         let w = self.watched.get_mut(at).filter(|w| w.next <= now)?;
         let report = match self.kernel.as_mut()?.stations(place.index) {
-            Ok(stations) => w.counts.look(stations),
+            Ok(stations) => w.counts.look(&stations, now),
             Err(error) => {
                 tracing::debug!(interface = %place.name, %error, "no stations");
                 None
