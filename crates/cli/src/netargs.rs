@@ -6,6 +6,7 @@ use crate::uri::{self, PeerUri};
 use anabranch_media::MediaHint;
 use anabranch_net::{AssocConfig, Constants, Local, OwnParameter, PathMtuDiscovery, PathSpec, Profile, Transport};
 use anabranch_policy::Hook;
+use anabranch_policy::registry::Yielded;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Once;
@@ -128,14 +129,10 @@ impl PolicyArgs {
             profile.set(hook, spec.trim()).map_err(Failure::usage)?;
             named.push(hook);
         }
-        if let Some(was) = profile.yield_to(&named) {
+        let yielded = profile.yield_to(&named);
+        if !yielded.is_empty() {
             static SAID: Once = Once::new();
-            let scheduler = profile.get(Hook::PathScheduler);
-            SAID.call_once(|| {
-                tracing::info!(
-                    "redundancy {was} of profile {name} is off: scheduler {scheduler} sends every chunk on every path"
-                );
-            });
+            SAID.call_once(|| yielded.iter().for_each(|y| tracing::info!("{}", said(y, name, &profile))));
         }
         Ok(profile)
     }
@@ -166,6 +163,17 @@ impl PolicyArgs {
         }
         Ok(config)
     }
+}
+
+/// What was switched off in profile `name`, and why.
+fn said(y: &Yielded, name: &str, profile: &Profile) -> String {
+    let Yielded { hook, was, to } = y;
+    let (to, chosen) = (to.name(), profile.get(*to));
+    let why = match hook {
+        Hook::Redundancy => "sends every chunk on every path",
+        _ => "sets itself, whatever a coupling says",
+    };
+    format!("{hook} {was} of profile {name} is off: {to} {chosen} {why}")
 }
 
 /// Our own best for live use.
@@ -271,6 +279,30 @@ mod tests {
                 assert_eq!(p.spec(Hook::Redundancy), own.spec(Hook::Redundancy), "{name}");
             }
         }
+    }
+
+    /// So does a window that sets itself over the profile's coupling; a coupling that is named is not switched off.
+    #[test]
+    fn a_named_window_wins_over_the_coupling_of_the_profile() {
+        let uri = PeerUri::parse("h").unwrap();
+        for (name, coupling) in [("cmt-fair", "one_flow:growth=0.3"), ("cmt-cl-fd", "friendliness_window")] {
+            for (window, is_off) in [("bbr", true), ("bbr3", true), ("none", true), ("cubic", false)] {
+                let set = format!("window={window}");
+                let p = args(Some(name), None, &[&set]).profile(&uri).unwrap();
+                assert_eq!(p.spec(Hook::Coupling), if is_off { "uncoupled" } else { coupling }, "{name} {window}");
+                assert_eq!(p.check(2), Ok(()), "{name} {window}");
+                let named = args(Some(name), None, &[&set, "coupling=lia"]).profile(&uri).unwrap();
+                assert_eq!((named.get(Hook::Coupling), named.check(2).is_err()), ("lia", is_off), "{name} {window}");
+            }
+        }
+        let mut p = Profile::named("cmt-fair").unwrap();
+        p.set(Hook::Window, "bbr3").unwrap();
+        assert_eq!(
+            p.yield_to(&[Hook::Window]).iter().map(|y| said(y, "cmt-fair", &p)).collect::<Vec<_>>(),
+            [
+                "coupling one_flow:growth=0.3 of profile cmt-fair is off: window bbr3 sets itself, whatever a coupling says"
+            ]
+        );
     }
 
     /// The hint is said by who sends a film with profile `media`; everyone else repeats it, or with `none` leaves it out.

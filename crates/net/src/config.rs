@@ -339,6 +339,14 @@ mod tests {
             assert!(what.starts_with("window=none has no congestion control") && !what.contains('\n'), "{what}");
             o.paths.pop();
         }
+        // At either end.
+        let mut o = options(&[("lo", "127.0.0.1:9")]);
+        o.association.profile.set(Hook::Window, "bbr").unwrap();
+        o.association.profile.set(Hook::Coupling, "lia").unwrap();
+        let listens = ServerConfig::new("127.0.0.1:0".parse().unwrap(), o.association.clone());
+        let server = crate::Endpoint::server(listens).err().map(|e| e.to_string()).unwrap();
+        assert!(server.contains("use coupling=uncoupled"), "{server}");
+        assert_eq!(text(o), server);
         let mut o = options(&[("lo", "127.0.0.1:9")]);
         o.peer_port = 0;
         assert!(text(o).contains("port 0"));

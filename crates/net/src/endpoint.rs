@@ -70,8 +70,8 @@ impl Endpoint {
             return Err(Error::Config("a server needs an address to listen on".into()));
         }
         check_port(config.port)?;
-        // What is wrong with the profile is said now, not to the first peer.
-        config.association.profile.build(config.association.seed)?;
+        // What is wrong with the profile on any number of paths is said now, not to the first peer.
+        config.association.profile.check(1)?;
         check_congestion_control(&config.association, config.listen.iter().copied())?;
         let listen = |&a: &SocketAddr| socket::listen(config.transport, a);
         let sockets = config.listen.iter().map(listen).collect::<Result<Vec<_>, _>>()?;

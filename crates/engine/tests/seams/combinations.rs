@@ -7,7 +7,7 @@ use super::cmt_cl_fd;
 use super::two_paths::*;
 use anabranch_base::{RandomStream, StreamId};
 use anabranch_engine::{AssocConfig, SendOptions};
-use anabranch_policy::registry::{Hook, ParamInfo, PolicyInfo, Profile, Value, policies as registered};
+use anabranch_policy::registry::{Hook, ParamInfo, PolicyError, PolicyInfo, Profile, Value, policies as registered};
 use anabranch_sim::{DamageConfig, Jitter, Limit, LinkConfig, LossConfig};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,12 +39,16 @@ fn spec(p: &PolicyInfo, r: &mut RandomStream) -> String {
 fn random_profile(r: &mut RandomStream) -> (Profile, u32) {
     for refused in 0.. {
         let mut p = Profile::named("sctp").expect("registered");
+        let mut in_order = true;
         for hook in Hook::ALL {
             let all = hook.policies();
             let choice = all[r.below(all.len() as u64) as usize];
-            p.set(hook, &spec(choice, r)).expect("an allowed value");
+            match p.set(hook, &spec(choice, r)) {
+                Err(PolicyError::Above { .. }) => in_order = false,
+                other => other.expect("an allowed value"),
+            }
         }
-        if p.check(2).is_ok() {
+        if in_order && p.check(2).is_ok() {
             return (p, refused);
         }
     }

@@ -66,6 +66,26 @@ fn a_named_scheduler_switches_off_the_redundancy_of_the_profile() {
     assert!(both.is_err_and(|e| e.contains("take redundancy=none")));
 }
 
+/// So does a window that sets itself over the coupling of the profile; a coupling that is named beside one is refused.
+#[test]
+fn a_named_window_switches_off_the_coupling_of_the_profile() {
+    let coupling = |more: &str| {
+        let plan = read(&format!("transport = \"sctp\"\n{more}"))?;
+        let Transport::Sctp(s) = &plan.flows[0].transport else { panic!("not sctp") };
+        Ok::<_, String>(s.config(1).expect("a configuration").0.profile.spec(Hook::Coupling))
+    };
+    for window in ["bbr", "bbr3", "bbr_yielding", "none"] {
+        let own = format!("profile = \"cmt-fair\"\nwindow = \"{window}\"");
+        assert_eq!(coupling(&own), Ok("uncoupled".into()), "{window}");
+        for named in ["lia", "shared_bottleneck", "one_flow:growth=0.3"] {
+            let e = coupling(&format!("{own}\ncoupling = \"{named}\"")).expect_err(named);
+            assert!(e.contains("use coupling=uncoupled") && e.lines().count() == 1, "{e}");
+        }
+    }
+    assert_eq!(coupling("profile = \"cmt-fair\"\nwindow = \"cubic\""), Ok("one_flow:growth=0.3".into()));
+    assert!(coupling("profile = \"live\"\ncoupling = \"lia\"").is_err(), "its own window sets itself");
+}
+
 /// `"off"` is what zero is: none on a path that is confirmed.
 #[test]
 fn heartbeats_can_be_off() {

@@ -52,6 +52,10 @@ pub struct Adjust {
 /// Couples the windows of all paths. Sees views, never a sibling's controller.
 pub trait Coupling: Send {
     every_policy!(ADJUST, PUBLISH);
+    /// Does it couple windows at all? What does is refused beside windows that it could not change.
+    fn couples(&self) -> bool {
+        true
+    }
     /// Share of the proposed growth that is granted, for every credited acknowledgement, also with growth 0.
     /// The engine keeps the remainder.
     fn scale(&mut self, _cx: &AssocView<'_>, _g: &Growth) -> Ppm {

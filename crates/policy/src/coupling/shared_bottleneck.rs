@@ -37,7 +37,8 @@ pub(super) const POLICY: Policy<dyn Coupling> = Policy {
             ParamInfo::word("by", &["correlation", "statistics"], "what shows that paths share a queue"),
             ParamInfo::millis("interval", 350, 20, 10_000, "over which delays are summed up (RFC 8382's T)"),
             ParamInfo::number("from", 0.5, "", 0.0, 1.0, "correlation from which on paths belong together"),
-            ParamInfo::number("until", 0.3, "", -1.0, 1.0, "correlation below which they no longer do"),
+            ParamInfo::number("until", 0.3, "", -1.0, 1.0, "correlation below which they no longer do")
+                .not_above("from"),
             ParamInfo::count("least", 10, "intervals", 2, 30, "least evidence before paths are parted"),
         ],
     },

@@ -24,6 +24,9 @@ impl Coupling for Uncoupled {
     fn asks(&self) -> Asks {
         Asks::NOTHING
     }
+    fn couples(&self) -> bool {
+        false
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! What can be wrong with a choice of policies.
 
-use super::Hook;
+use super::{Hook, Value};
 
 /// A choice that cannot be carried out, with what could have been meant.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -60,6 +60,20 @@ pub enum PolicyError {
         policy: &'static str,
         /// The parameter.
         param: &'static str,
+    },
+    /// A number above another one of the same policy that it must not exceed.
+    #[error("{policy}: {param}={value} must not be above {other}={most}")]
+    Above {
+        /// The policy.
+        policy: &'static str,
+        /// The parameter.
+        param: &'static str,
+        /// Its value.
+        value: Value,
+        /// The other parameter.
+        other: &'static str,
+        /// Its value.
+        most: Value,
     },
     /// A parameter without `=`.
     #[error("'{text}' is no parameter: write name=value, separated by commas, after '{policy}:'")]

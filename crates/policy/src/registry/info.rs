@@ -37,6 +37,8 @@ pub struct ParamInfo {
     pub whole: bool,
     /// The words allowed; empty for a number.
     pub words: &'static [&'static str],
+    /// The parameter of the same policy that a number must not be above, such as the beginning of a hysteresis.
+    pub below: Option<&'static str>,
     /// What it does.
     pub meaning: &'static str,
 }
@@ -51,7 +53,17 @@ impl ParamInfo {
         max: f64,
         meaning: &'static str,
     ) -> Self {
-        ParamInfo { name, default: Value::Number(default), unit, min, max, whole: false, words: &[], meaning }
+        ParamInfo {
+            name,
+            default: Value::Number(default),
+            unit,
+            min,
+            max,
+            whole: false,
+            words: &[],
+            below: None,
+            meaning,
+        }
     }
     /// A whole number between `min` and `max`.
     pub const fn count(
@@ -75,7 +87,12 @@ impl ParamInfo {
     }
     /// One of `words`, the first by default.
     pub const fn word(name: &'static str, words: &'static [&'static str], meaning: &'static str) -> Self {
-        ParamInfo { name, default: Value::Word(words[0]), unit: "", min: 0.0, max: 0.0, whole: false, words, meaning }
+        let number = ParamInfo::number(name, 0.0, "", 0.0, 0.0, meaning);
+        ParamInfo { default: Value::Word(words[0]), words, ..number }
+    }
+    /// The same; a choice of a number above that of parameter `other` is refused.
+    pub const fn not_above(self, other: &'static str) -> Self {
+        ParamInfo { below: Some(other), ..self }
     }
 }
 

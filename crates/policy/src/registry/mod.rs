@@ -16,7 +16,7 @@ pub use error::PolicyError;
 pub use hooks::{Hook, PolicySet};
 pub use info::{ParamInfo, Policy, PolicyInfo, Value};
 pub use params::Params;
-pub use profile::Profile;
+pub use profile::{Profile, Yielded};
 
 use core::fmt;
 use core::str::FromStr;

@@ -28,6 +28,17 @@ pub struct Profile {
     choices: Arc<Vec<Choice>>,
 }
 
+/// A choice of a profile that was switched off for what the user named.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Yielded {
+    /// Of this hook.
+    pub hook: Hook,
+    /// What it was.
+    pub was: String,
+    /// The hook whose policy leaves it nothing to do.
+    pub to: Hook,
+}
+
 impl Profile {
     /// The profile called `name`.
     pub fn named(name: &str) -> Result<Profile, PolicyError> {
@@ -85,17 +96,26 @@ impl Profile {
         let separator = if spec.contains(':') { ',' } else { ':' };
         self.set(hook, &format!("{spec}{separator}{param}={value}"))
     }
-    /// What the user named wins over what only comes with the profile: where a scheduler among the `named` hooks puts
-    /// every chunk on every path, the profile's redundancy has nothing left to copy and is switched off. Returns what it
-    /// was; none where nothing changed. What the user named both of stays, to be refused by [`Profile::check`].
-    pub fn yield_to(&mut self, named: &[Hook]) -> Option<String> {
-        let is_named = |hook| named.contains(&hook);
-        if !is_named(Hook::PathScheduler) || is_named(Hook::Redundancy) || !rules::copies_twice(self) {
-            return None;
+    /// What the user named wins over what only comes with the profile, and would do nothing beside it. Where a scheduler
+    /// among the `named` hooks puts every chunk on every path, the profile's redundancy has nothing left to copy; where a
+    /// window among them sets itself, the profile's coupling has nothing left to say: either is switched off. Returns what
+    /// was. What the user named both of stays, to be refused by [`Profile::check`].
+    pub fn yield_to(&mut self, named: &[Hook]) -> Vec<Yielded> {
+        let mut yielded = Vec::new();
+        let is_only_profiles = |hook, to| named.contains(&to) && !named.contains(&hook);
+        let copies = is_only_profiles(Hook::Redundancy, Hook::PathScheduler) && rules::copies_twice(self);
+        let couples = is_only_profiles(Hook::Coupling, Hook::Window)
+            && self.build(0).is_ok_and(|set| rules::couples_nothing(&set));
+        for (yields, hook, to, off) in [
+            (copies, Hook::Redundancy, Hook::PathScheduler, "none"),
+            (couples, Hook::Coupling, Hook::Window, "uncoupled"),
+        ] {
+            let was = self.spec(hook);
+            if yields && self.set(hook, off).is_ok() {
+                yielded.push(Yielded { hook, was, to });
+            }
         }
-        let was = self.spec(Hook::Redundancy);
-        self.set(Hook::Redundancy, "none").ok()?;
-        Some(was)
+        yielded
     }
     /// The name of the policy chosen for `hook`.
     pub fn get(&self, hook: Hook) -> &'static str {
@@ -188,9 +208,24 @@ impl Choice {
             given.push(at);
             values[at].1 = value_of(policy, &policy.params[at], text.trim())?;
         }
+        check_order(policy, &values)?;
         let asks = hook.trial(at, &Params::new(&values[..], 0)).map_or(Asks::NOTHING, |(asks, _)| asks);
         Ok(Choice { policy, at, values: values.into(), asks })
     }
+}
+
+/// Refuses numbers in the wrong order.
+fn check_order(policy: &'static PolicyInfo, values: &[(&'static str, Value)]) -> Result<(), PolicyError> {
+    let of = |name| values.iter().find(|v| v.0 == name).map(|v| v.1);
+    for p in policy.params {
+        if let (Some(other), Some(value @ Value::Number(n))) = (p.below, of(p.name))
+            && let Some(most @ Value::Number(m)) = of(other)
+            && n > m
+        {
+            return Err(PolicyError::Above { policy: policy.name, param: p.name, value, other, most });
+        }
+    }
+    Ok(())
 }
 
 /// Reads `text` as a value of `p`.

@@ -74,10 +74,14 @@ const RULES: &[Rule] = &[
     },
     Rule {
         hooks: (Hook::Coupling, Hook::Window),
-        broken: |c| {
-            !(c.set.window)().controls_congestion() && c.set.coupling.asks().any(Asks::ADJUST.and(Asks::PUBLISH))
-        },
-        reason: "without windows there is nothing to couple; use uncoupled",
+        broken: |c| couples_nothing(c.set) && !(c.set.window)().controls_congestion(),
+        reason: "without windows there is nothing to couple; use coupling=uncoupled",
+    },
+    Rule {
+        hooks: (Hook::Coupling, Hook::Window),
+        broken: |c| couples_nothing(c.set),
+        reason: "this window sets itself by what it measures of its path, whatever a coupling says; \
+                 use coupling=uncoupled, or another window",
     },
     Rule {
         hooks: (Hook::PathScheduler, Hook::PathScheduler),
@@ -90,6 +94,11 @@ const RULES: &[Rule] = &[
         reason: "a copy on every path has no single path whose delay could be compensated",
     },
 ];
+
+/// Are windows to be coupled that follow nothing but themselves?
+pub(super) fn couples_nothing(set: &PolicySet) -> bool {
+    set.coupling.couples() && (set.window)().sets_itself()
+}
 
 /// Is every chunk on every path already, and is more of it to be sent?
 pub(super) fn copies_twice(profile: &Profile) -> bool {

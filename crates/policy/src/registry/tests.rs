@@ -149,6 +149,7 @@ fn defaults_fit_their_own_limits() {
         profile.set(p.hook, &spec).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(profile.spec(p.hook), p.name, "a default is not written out");
         assert!(!q.meaning.is_empty() && !q.meaning.contains('|'), "{}", q.name);
+        assert!(q.below.is_none_or(|other| p.params.iter().any(|o| o.name == other)), "{}: {}", p.name, q.name);
     }
 }
 
@@ -235,6 +236,12 @@ fn mistakes_name_the_near_alternative() {
         (wrong(Hook::Timer, "thin:reset=later"), "one of since_sent, keep_deadline, standard"),
         (wrong(Hook::Timer, "thin:rto_min"), "write name=value"),
         (wrong(Hook::PathQuality, "none:x=1"), "there is none"),
+        (
+            wrong(Hook::Coupling, "shared_bottleneck:from=0.2,until=0.4"),
+            "shared_bottleneck: until=0.4 must not be above from=0.2",
+        ),
+        (wrong(Hook::Coupling, "shared_bottleneck:from=0.2"), "until=0.3 must not be above from=0.2"),
+        (wrong(Hook::Coupling, "shared_bottleneck:until=1"), "until=1 must not be above from=0.5"),
         (Profile::named("cnt").unwrap_err().to_string(), "did you mean 'cmt'?"),
         (
             "schedule".parse::<Hook>().unwrap_err().to_string(),
@@ -299,6 +306,63 @@ fn nonsense_is_refused_with_a_reason() {
     }
     for alone in [(Hook::LossCause, "delay_guard"), (Hook::Coupling, "friendliness_window:reward=paced")] {
         assert!(with("cmt", &[alone]).check(2).is_ok());
+    }
+}
+
+/// A coupling beside a window that it cannot change is refused, whichever of both was named; left out is what says so.
+#[test]
+fn couplings_that_would_do_nothing_are_refused() {
+    for window in Hook::Window.policies() {
+        // What a window says of itself is what it does.
+        let mut built = (with("sctp", &[(Hook::Window, window.name)]).build(1).unwrap().window)();
+        let mut s = crate::testing::Scene::new(2, 3);
+        s.rtt(0, 40);
+        let ack = crate::window::AckOnPath::of(1_000);
+        let change = built.on_ack(&s.cx(), anabranch_base::PathId(0), &ack);
+        assert_eq!(built.sets_itself(), change.set.is_some(), "{}", window.name);
+        let sets_itself = built.sets_itself();
+        assert_eq!(sets_itself, ["bbr", "bbr3", "bbr_yielding", "none"].contains(&window.name), "{}", window.name);
+        for coupling in Hook::Coupling.policies() {
+            let quality = (Hook::PathQuality, "cross_layer");
+            let both = [(Hook::Window, window.name), (Hook::Coupling, coupling.name), quality];
+            for base in ["sctp", "cmt", "live"] {
+                for paths in [1, 2, 5] {
+                    let refused = with(base, &both).check(paths).err().map(|e| e.to_string());
+                    let expected = sets_itself && coupling.name != "uncoupled";
+                    assert_eq!(refused.is_some(), expected, "{base} {both:?} {paths}: {refused:?}");
+                    let Some(why) = refused else { continue };
+                    let start = format!("coupling {} and window {} do not go together: ", coupling.name, window.name);
+                    let reason = if window.name == "none" { "without windows" } else { "this window sets itself" };
+                    assert!(why.starts_with(&format!("{start}{reason}")), "{why}");
+                    assert!(why.contains("use coupling=uncoupled") && !why.contains('\n'), "{why}");
+                }
+            }
+        }
+    }
+}
+
+/// No profile becomes invalid by a window that is named alone; one that is named beside a coupling leaves it as it is.
+#[test]
+fn a_profiles_coupling_yields_to_a_window_that_sets_itself() {
+    for (name, window) in
+        Profile::names().into_iter().flat_map(|n| Hook::Window.policies().into_iter().map(move |w| (n, w)))
+    {
+        let own = Profile::named(name).unwrap();
+        let mut p = with(name, &[(Hook::Window, window.name), (Hook::PathQuality, "cross_layer")]);
+        let sets_itself = (p.build(1).unwrap().window)().sets_itself();
+        let (was, couples) = (own.spec(Hook::Coupling), own.get(Hook::Coupling) != "uncoupled");
+        let mut both = p.clone();
+        assert_eq!(both.yield_to(&[Hook::Window, Hook::Coupling]), [], "{name} {}", window.name);
+        let expected =
+            (sets_itself && couples).then(|| Yielded { hook: Hook::Coupling, was: was.clone(), to: Hook::Window });
+        assert_eq!(p.yield_to(&[Hook::Window]), Vec::from_iter(expected), "{name} {}", window.name);
+        assert_eq!(p.spec(Hook::Coupling), if sets_itself { "uncoupled" } else { &was }, "{name} {}", window.name);
+        assert_eq!(p.check(2), Ok(()), "{name} {}", window.name);
+        // A coupling that is named beside a profile's own window is refused.
+        let mut coupled = with(name, &[(Hook::Coupling, "lia")]);
+        let own_sets_itself = (own.build(1).unwrap().window)().sets_itself();
+        assert_eq!(coupled.yield_to(&[Hook::Coupling]), [], "{name}");
+        assert_eq!(coupled.check(2).is_err(), own_sets_itself, "{name}");
     }
 }
 

@@ -294,6 +294,9 @@ impl Bbr {
 }
 
 impl Window for Bbr {
+    fn sets_itself(&self) -> bool {
+        true
+    }
     fn decays_while_idle(&self) -> bool {
         false
     }

@@ -284,6 +284,9 @@ impl Bbr3 {
 }
 
 impl Window for Bbr3 {
+    fn sets_itself(&self) -> bool {
+        true
+    }
     fn decays_while_idle(&self) -> bool {
         false
     }

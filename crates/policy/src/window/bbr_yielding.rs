@@ -117,6 +117,9 @@ impl Beside {
 }
 
 impl Window for BbrYielding {
+    fn sets_itself(&self) -> bool {
+        true
+    }
     fn decays_while_idle(&self) -> bool {
         self.model.decays_while_idle()
     }

@@ -82,6 +82,11 @@ pub trait Window: Send {
     fn controls_congestion(&self) -> bool {
         true
     }
+    /// Does it set the window itself with every acknowledgement ([`WindowChange::set`])? Then a coupling would change
+    /// nothing, and is refused beside it.
+    fn sets_itself(&self) -> bool {
+        false
+    }
     /// A packet with DATA left; `tx_seq` is its serial on this path.
     fn on_sent(&mut self, _now: Instant, _tx_seq: u64, _me: &PathView) {}
     /// Something was acknowledged.

@@ -30,6 +30,9 @@ pub(super) const POLICY: Policy<dyn Window> = Policy {
 struct None;
 
 impl Window for None {
+    fn sets_itself(&self) -> bool {
+        true
+    }
     fn on_ack(&mut self, _: &AssocView<'_>, _: PathId, _: &AckOnPath) -> WindowChange {
         WindowChange { set: Some(UNLIMITED), ..WindowChange::default() }
     }
