@@ -6,6 +6,7 @@
 mod alarms;
 mod arrival;
 mod cookie_echo;
+mod farewells;
 mod guard;
 mod index;
 mod init;
@@ -27,6 +28,7 @@ use crate::transmit::Transmit;
 use alarms::Alarms;
 use anabranch_base::{Entropy, Instant, Tsn};
 use anabranch_policy::registry::{PolicyError, PolicySet};
+use farewells::Farewells;
 pub use guard::AssocMut;
 use index::{Index, Keys};
 use peer_key::PeerKey;
@@ -73,6 +75,7 @@ pub struct Endpoint {
     ready: VecDeque<AssocId>,
     eventful: VecDeque<AssocId>,
     replies: Replies,
+    farewells: Farewells,
     /// The next packet was marked on its way.
     marked: bool,
 }
@@ -97,6 +100,7 @@ impl Endpoint {
             ready: VecDeque::new(),
             eventful: VecDeque::new(),
             replies: Replies::default(),
+            farewells: Farewells::default(),
             marked: false,
         }
     }

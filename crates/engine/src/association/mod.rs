@@ -44,6 +44,7 @@ pub use addresses::own::AddressError;
 use anabranch_base::{Instant, PathId, Tsn};
 use anabranch_policy::asks::Counter;
 use anabranch_policy::registry::Hook;
+use bytes::Bytes;
 use control::ControlOut;
 use handshake::Handshake;
 pub use handshake::authentication::AuthKeyError;
@@ -287,6 +288,16 @@ impl Association {
             && self.control.is_empty()
             && self.events.is_empty()
             && !self.receiver.is_readable()
+    }
+
+    /// Over, but the packet that says so to the peer has not left yet.
+    pub fn owes_goodbye(&self) -> bool {
+        self.phase() == Phase::Closed && !self.control.is_empty()
+    }
+
+    /// Aborted: when, and the causes of the ABORT that waits to leave.
+    pub(crate) fn goodbye(&self) -> Option<(Instant, &Bytes)> {
+        Some((self.handshake.sent_at(), self.control.goodbye()?))
     }
 
     pub(crate) fn close(&mut self, why: CloseReason) {

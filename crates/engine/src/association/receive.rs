@@ -322,10 +322,10 @@ impl Association {
     /// Aborts with these causes.
     #[cold]
     pub(super) fn abort_raw(&mut self, now: Instant, causes: Bytes, why: crate::event::CloseReason) {
-        let _ = now;
         if self.phase() == super::Phase::Closed {
             return;
         }
+        self.handshake.ends(now);
         self.control.clear();
         let path = self.paths.usable().iter().next().unwrap_or(self.handshake.path());
         self.control.push(path, What::Abort(causes));

@@ -116,7 +116,7 @@ impl Endpoint {
             if first.kind == kind::INIT && is_alone(&first, packet) {
                 self.on_init(now, from, packet, &first);
             } else if first.kind == kind::SHUTDOWN_ACK && !self.is_forged(from, h.src_port, first.kind) {
-                self.replies.out_of_the_blue(from, packet);
+                self.out_of_the_blue(now, from, packet);
             }
             return;
         }
@@ -131,13 +131,17 @@ impl Endpoint {
             return self.on_reflected(now, from, h, &c, is_alone(&c, packet));
         }
         match self.owner(h.vtag, h.src_port) {
-            Some(id) if self.is_out_of_the_blue(id, packet) => self.replies.out_of_the_blue(from, packet),
+            Some(id) if self.is_out_of_the_blue(id, packet) => self.out_of_the_blue(now, from, packet),
             Some(id) => self.hand_over(now, id, from, packet, whole),
             // The peer is known and its tag is wrong: a forgery, or what an association before this one left (§8.5);
             // only the end of that one is helped along (§8.5.1 E).
             None if self.is_forged(from, h.src_port, first.kind) => {}
-            None => self.replies.out_of_the_blue(from, packet),
+            None => self.out_of_the_blue(now, from, packet),
         }
+    }
+
+    fn out_of_the_blue(&mut self, now: Instant, from: Source, packet: &Packet<'_>) {
+        self.replies.out_of_the_blue(now, from, packet, &mut self.farewells);
     }
 
     /// The association whose tag and peer's port these are.

@@ -45,6 +45,10 @@ impl Endpoint {
             self.by_peer.remove(hash, id.place());
         }
         if s.association.phase() == Phase::Closed {
+            if let Some((at, causes)) = s.association.goodbye() {
+                let h = &s.association.handshake;
+                self.farewells.note(at, h.local_tag(), h.header(), causes);
+            }
             self.by_tag.remove(self.keys.of_tag(s.association.handshake.local_tag()), id.place());
             return;
         }

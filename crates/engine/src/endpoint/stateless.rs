@@ -2,9 +2,11 @@
 //!
 //! At most one answer for each packet, never to an ABORT, and in a bounded queue: no amplification, no memory.
 
+use super::farewells::{Answer, Farewells};
 use crate::association::receive::Source;
 use crate::path::LocalId;
 use crate::transmit::Transmit;
+use anabranch_base::Instant;
 use anabranch_wire::{
     AbortOut, Cause, Chunk, CommonHeader, Encode, ErrorOut, Packet, PacketSlices, RawChunk, ShutdownComplete,
     cause_code, kind,
@@ -68,8 +70,9 @@ impl Replies {
         self.push(to, header, &ErrorOut { causes: &encoded(causes) });
     }
 
-    /// A packet that belongs to no association, and is neither INIT nor COOKIE ECHO (§8.4).
-    pub fn out_of_the_blue(&mut self, from: Source, packet: &Packet<'_>) {
+    /// A packet that belongs to no association, and is neither INIT nor COOKIE ECHO (§8.4). Where it belonged to one that
+    /// we aborted a moment ago the ABORT says why again.
+    pub fn out_of_the_blue(&mut self, now: Instant, from: Source, packet: &Packet<'_>, farewells: &mut Farewells) {
         let h = packet.header;
         let back = CommonHeader { src_port: h.dst_port, dst_port: h.src_port, vtag: h.vtag };
         let has = |kind: u8| packet.chunks().flatten().any(|c| c.kind == kind);
@@ -82,7 +85,13 @@ impl Replies {
         if has(kind::SHUTDOWN_COMPLETE) || has(kind::COOKIE_ACK) || packet.chunks().flatten().any(is_stale_cookie) {
             return;
         }
-        self.push(from, back, &AbortOut { tag_reflected: true, causes: &[] });
+        match farewells.answer(now, &h, packet.len()) {
+            Some(Answer::Abort(back, causes)) => {
+                self.push(from, back, &AbortOut { tag_reflected: false, causes: &causes })
+            }
+            Some(Answer::Nothing) => {}
+            None => self.push(from, back, &AbortOut { tag_reflected: true, causes: &[] }),
+        }
     }
 }
 

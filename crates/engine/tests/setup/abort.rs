@@ -1,8 +1,9 @@
 //! ABORT (RFC 9260 §9.1, §3.3.7), and faults that lead to one.
 
 use crate::common::raw::*;
-use crate::common::{assoc_config, ms};
-use anabranch_engine::{CloseReason, Phase, SendError, SendOptions};
+use crate::common::{Bench, Side, assoc_config, link, ms, numbered};
+use anabranch_base::RandomStream;
+use anabranch_engine::{CloseReason, Event, Phase, SendError, SendOptions};
 use anabranch_wire::{AbortOut, Cause, Encode, Heartbeat, Parameter, cause_code, kind};
 
 fn abort_with(causes: &[Cause<'_>]) -> Vec<u8> {
@@ -206,4 +207,52 @@ fn causes_that_only_inform_change_nothing() {
     }
     r.give(&[&data(PEER_TSN, 0, b"goes on")]);
     assert_eq!(r.read(id), [b"goes on"]);
+}
+
+/// What a player hears that is sent away for `reason`, which an input leaves from every 20 ms: packets are lost, and one
+/// comes between the decision and the next packet out where `overtaken`.
+fn sent_away(profile: &str, reason: &str, loss: u64, overtaken: bool, seed: u64) -> Option<String> {
+    let mut b = Bench::connected(seed, &assoc_config(profile), &[(link(10, 15), link(10, 15))]);
+    b.largest = 1_500;
+    let mut r = RandomStream::named(seed, "loss");
+    b.filter = Some(Box::new(move |_| r.u64() % 100 >= loss));
+    b.tap = Some(vec![]);
+    let input = |b: &mut Bench, n| {
+        if b.client.association(b.client_id).is_some_and(|a| a.phase() == Phase::Established) {
+            b.send(Side::Client, SendOptions::default(), numbered(0, n, 40));
+        }
+        b.run_for(ms(20));
+    };
+    for n in 0..20 + seed as u32 {
+        input(&mut b, n);
+    }
+    let now = b.now;
+    let last = b.tapped(Side::Client, kind::DATA).last().expect("an input").3.clone();
+    let id = b.id(Side::Server);
+    b.server.association_mut(id).expect("alive").abort(now, reason.as_bytes());
+    if overtaken {
+        b.inject(Side::Server, 0, &last);
+    }
+    for n in 100..400 {
+        input(&mut b, n);
+    }
+    b.client_events.iter().find_map(|e| match e {
+        Event::Closed(CloseReason::PeerAborted(why)) => Some(why.clone()),
+        _ => None,
+    })
+}
+
+/// The peer hears why, whatever is lost and whatever comes meanwhile.
+#[test]
+fn the_reason_of_an_abort_arrives() {
+    let long = "the server goes down for maintenance and comes back at six in the evening; nothing that you built is \
+                lost, and whoever comes back before seven finds all doors of the old map open";
+    for (profile, reason) in ["low-latency", "sctp"].into_iter().flat_map(|p| ["kicked", long].map(|r| (p, r))) {
+        for (loss, overtaken) in [(0, true), (5, false), (5, true), (20, false), (20, true)] {
+            for seed in 1..=30 {
+                let heard = sent_away(profile, reason, loss, overtaken, seed);
+                assert_eq!(heard.as_deref(), Some(reason), "{profile}, loss {loss} %, {overtaken}, seed {seed}");
+            }
+        }
+    }
 }

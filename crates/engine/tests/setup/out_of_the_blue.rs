@@ -1,7 +1,7 @@
 //! Packets that belong to no association, and verification tags (RFC 9260 §8.4, §8.5, §6.8).
 
 use crate::common::raw::*;
-use crate::common::{PORT, assoc_config};
+use crate::common::{PORT, assoc_config, ms};
 use anabranch_base::Tsn;
 use anabranch_engine::{CloseReason, LocalId, Phase};
 use anabranch_wire::{AbortOut, ShutdownComplete, kind};
@@ -263,10 +263,14 @@ fn after_the_end_packets_are_out_of_the_blue() {
     r.give(&[&data(PEER_TSN, 0, b"unread")]);
     r.abort(id, b"done");
     r.take();
-    // The user has not read yet, but there is no association any more.
-    r.give(&[&data(PEER_TSN.plus(1), 1, b"late")]);
-    let answer = r.take_one();
-    assert_eq!((answer.kinds(), answer.vtag(), answer.flags() & 1), (vec![kind::ABORT], r.tag, 1));
+    // The user has not read yet, but there is no association any more. For some seconds the reason is still known.
+    for (wait, flags, tag, causes) in [(9_999, 0, PEER_TAG, 1), (1, 1, r.tag, 0)] {
+        r.run_for(ms(wait));
+        r.give(&[&data(PEER_TSN.plus(1), 1, b"late")]);
+        let answer = r.take_one();
+        assert_eq!((answer.kinds(), answer.vtag(), answer.flags() & 1), (vec![kind::ABORT], tag, flags));
+        assert_eq!(causes_of(&answer).len(), causes, "after {wait} ms");
+    }
     r.give(&[&empty(kind::SHUTDOWN_ACK)]);
     assert_eq!(r.take_one().kinds(), [kind::SHUTDOWN_COMPLETE]);
     r.handshake(PEER_TAG + 1, &[]);

@@ -197,6 +197,14 @@ impl ControlOut {
         self.closed = true;
     }
 
+    /// The causes of the ABORT that waits to leave.
+    pub fn goodbye(&self) -> Option<&Bytes> {
+        self.queue.iter().find_map(|c| match &c.what {
+            What::Abort(causes) => Some(causes),
+            _ => None,
+        })
+    }
+
     fn answer_fits(&mut self, what: &What) -> bool {
         if !self.has_room() {
             self.answer_room = 0;

@@ -140,6 +140,11 @@ impl Handshake {
         self.sent_at
     }
 
+    /// An ABORT is about to leave.
+    pub fn ends(&mut self, now: Instant) {
+        self.sent_at = now;
+    }
+
     /// Causes about the INIT ACK, once, where an ERROR with them fits in `room`.
     pub fn take_echo_report(&mut self, room: usize) -> Option<Box<[u8]>> {
         let fits = !self.echo_report.is_empty() && room >= 4 + self.echo_report.len();
