@@ -231,7 +231,7 @@ impl Connection {
         let i = &*self.inner;
         let mut core = i.shared.lock();
         let read = core.engine.read(i.id, max, take);
-        if read > 0 && core.connections.get(&i.id).is_some_and(|e| e.closed.is_some()) {
+        if read > 0 && core.connections.get(&i.id).is_some_and(|e| e.closed.is_some() || e.ending.is_some()) {
             core.remember_stats(i.id);
         }
         let call = !core.engine.is_settled();

@@ -87,6 +87,7 @@ impl Core {
             (Some(next), Some(promised)) => next >= promised,
             (next, _) => next.is_none(),
         };
-        !(later && built < LIMIT && self.engine.is_settled() && self.outlets.left_over.is_empty())
+        let settled = self.engine.is_settled() && self.endings.is_empty() && self.outlets.left_over.is_empty();
+        !(later && built < LIMIT && settled)
     }
 }

@@ -64,6 +64,8 @@ pub(crate) struct Entry {
     pub owner: Owner,
     pub connected: bool,
     pub closed: Option<CloseReason>,
+    /// It has ended, and the user will know once what says so to the peer has left.
+    pub ending: Option<(Instant, CloseReason)>,
     /// Counters when it was last seen alive, kept for afterwards.
     pub last_stats: ConnectionStats,
     /// Our sides that the user does not want any more.
@@ -78,6 +80,7 @@ impl Entry {
             owner,
             connected: false,
             closed: None,
+            ending: None,
             last_stats: ConnectionStats::default(),
             left: Vec::new(),
         }
@@ -91,6 +94,8 @@ pub(crate) struct Core {
     pub engine: Engine,
     pub connections: BTreeMap<AssocId, Entry>,
     pub accepted: VecDeque<AssocId>,
+    /// Whose end is not announced yet.
+    pub endings: Vec<AssocId>,
     pub locals: Locals,
     /// Networks that are listened to; empty for all.
     pub from: Vec<IpNet>,
@@ -132,6 +137,7 @@ impl Shared {
                 engine,
                 connections: BTreeMap::new(),
                 accepted: VecDeque::new(),
+                endings: Vec::new(),
                 locals,
                 from: Vec::new(),
                 claims: Vec::new(),
@@ -202,7 +208,10 @@ impl Core {
                     }
                 }
                 Event::Closed(reason) => {
-                    entry.closed = Some(reason.clone());
+                    entry.ending = Some((now, reason.clone()));
+                    self.endings.push(id);
+                    self.remember_stats(id);
+                    continue;
                 }
                 _ => {}
             }
@@ -210,11 +219,23 @@ impl Core {
         }
     }
 
+    /// Takes out those whose last packet the engine has given.
+    pub fn take_ended(&mut self, out: &mut Vec<AssocId>) {
+        let engine = &self.engine;
+        out.extend(self.endings.extract_if(.., |id| !engine.association(*id).is_some_and(|a| a.owes_goodbye())));
+    }
+
+    /// The last packet of a connection is with its socket: its handles learn that it has ended. A program that ends then
+    /// leaves no peer behind that waits.
+    pub fn announce_end(&mut self, id: AssocId) {
+        let Some(entry) = self.connections.get_mut(&id) else { return };
+        let Some((at, reason)) = entry.ending.take() else { return };
+        entry.closed = Some(reason.clone());
+        self.log(at, id, Event::Closed(reason));
+    }
+
     fn log(&mut self, now: Instant, id: AssocId, event: Event) {
         let ended = matches!(event, Event::Closed(_));
-        if ended {
-            self.remember_stats(id);
-        }
         let Some(entry) = self.connections.get_mut(&id) else { return };
         if entry.log.note(now, event) {
             entry.signals.changed.notify_waiters();
@@ -338,6 +359,9 @@ impl Core {
         self.stopped = true;
         self.closing = true;
         self.idle = true;
+        let ending: Vec<AssocId> =
+            self.connections.iter().filter(|(_, e)| e.ending.is_some()).map(|(id, _)| *id).collect();
+        ending.into_iter().for_each(|id| self.announce_end(id));
         for entry in self.connections.values_mut() {
             entry.closed.get_or_insert(CloseReason::Aborted);
             entry.signals.changed.notify_waiters();

@@ -26,7 +26,7 @@ use crate::shared::{Call, Core, Shared};
 use crate::stats::DriverStats;
 use crate::wake::Wake;
 use anabranch_base::{Duration, Instant};
-use anabranch_engine::{LocalId, Transmit};
+use anabranch_engine::{AssocId, LocalId, Transmit};
 use monitor::Monitor;
 use port::Port;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -42,6 +42,8 @@ const BUILD_LIMIT: usize = 128;
 const TIMER_LIMIT: usize = 64;
 /// How long what a socket did not take waits for the next try.
 const RETRY: Duration = Duration::from_micros(500);
+/// How long the end of a connection is kept back for a socket that takes no packets.
+const END_WAITS: Duration = Duration::from_millis(100);
 /// Key rotation and the like happen at least this often.
 const HOUSEKEEPING: Duration = Duration::from_secs(1);
 
@@ -84,6 +86,10 @@ struct Driver {
     transmit: Transmit,
     /// Room for the list of [`Core::calls`].
     calls: Vec<Call>,
+    /// Connections whose last packet has been built.
+    ended: Vec<AssocId>,
+    /// Since when their ends are not announced because a socket takes no packets.
+    stuck_since: Option<Instant>,
     /// What was sent since the core last heard of it: senders want its lock for each message.
     counted: DriverStats,
     capture: Option<Capture>,
@@ -103,6 +109,8 @@ impl Driver {
             batches: Batches::default(),
             transmit: Transmit::to_be_written(),
             calls: Vec::new(),
+            ended: Vec::new(),
+            stuck_since: None,
             counted: DriverStats::default(),
             capture,
             monitor: Monitor::new(),

@@ -1,7 +1,7 @@
 //! From the engine to the sockets, and the engine's timers.
 
-use super::port::{Sent, is_interface_gone};
-use super::{BUILD_LIMIT, Driver, HOUSEKEEPING, SEND_LIMIT, TIMER_LIMIT};
+use super::port::{Port, Sent, is_interface_gone};
+use super::{BUILD_LIMIT, Driver, END_WAITS, HOUSEKEEPING, SEND_LIMIT, TIMER_LIMIT};
 use crate::batch::Batch;
 use crate::capture::Capture;
 use crate::clock;
@@ -33,6 +33,7 @@ impl Driver {
             core.dispatch(now, &shared);
             let built = self.build(&mut core, now);
             core.dispatch(now, &shared);
+            core.take_ended(&mut self.ended);
             let due_next = core.engine.poll_timeout();
             let next = core.outlets.promise(now, due_next);
             self.publish(&mut core);
@@ -44,6 +45,7 @@ impl Driver {
             self.settle(left_over);
             self.send_waiting();
             self.send_built();
+            self.announce_ends(now);
             sent += built;
             let overdue = next.is_some_and(|t| t <= now);
             if built < BUILD_LIMIT && !overdue {
@@ -58,6 +60,20 @@ impl Driver {
                 return Some(now + anabranch_base::Duration::from_millis(1));
             }
         }
+    }
+
+    /// The last packets of connections have left, as far as sockets take any: who waits for the end may know.
+    fn announce_ends(&mut self, now: Instant) {
+        if self.ended.is_empty() {
+            return;
+        }
+        let since = *self.stuck_since.get_or_insert(now);
+        if !self.ports.iter().all(Port::nothing_waits) && now.since(since) < END_WAITS {
+            return;
+        }
+        self.stuck_since = None;
+        let mut core = self.shared.lock();
+        self.ended.drain(..).for_each(|id| core.announce_end(id));
     }
 
     /// Asks the engine for packets; how many it gave.
