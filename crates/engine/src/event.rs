@@ -122,7 +122,7 @@ pub enum Event {
     Readable,
     /// `send` has room again after it was refused.
     Writable,
-    /// Messages were given up (PR-SCTP).
+    /// Messages were given up (PR-SCTP): they are not sent any more. What was on its way by then may have arrived.
     Abandoned {
         /// How many since the last such event.
         messages: u64,

@@ -96,7 +96,7 @@ pub struct PathStats {
 /// Messages given up by one policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AbandonedCount {
-    /// After a part left.
+    /// After a part left: such messages may have arrived all the same.
     pub sent: u64,
     /// Before any part left.
     pub unsent: u64,
@@ -144,7 +144,8 @@ pub struct AssocStats {
     pub bytes_received: u64,
     /// Messages given up before any part left.
     pub abandoned_unsent: u64,
-    /// Messages given up after a part left.
+    /// Messages given up after a part left: they may have arrived all the same, and where a round trip is nearly as long
+    /// as they live most of them have.
     pub abandoned_sent: u64,
     /// Messages given up, by policy.
     pub abandoned: AbandonedStats,

@@ -76,7 +76,8 @@ impl EventLog {
 }
 
 /// Events of a connection from its beginning: paths that come, go and change, messages given up, the end. Of messages
-/// given up there is one event a second at most, with their number; [`AssocStats`](crate::AssocStats) has the sums.
+/// given up there is one event a second at most, with their number; [`AssocStats`](crate::AssocStats) has the sums. What
+/// was on its way when it was given up may have arrived.
 ///
 /// Does not keep the connection alive.
 pub struct Events {
