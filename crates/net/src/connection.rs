@@ -373,6 +373,12 @@ impl Connection {
         closed(&self.inner.shared.lock(), self.inner.id)
     }
 
+    /// Has something arrived that was not read?
+    pub(crate) fn has_unread(&self) -> bool {
+        let core = self.inner.shared.lock();
+        core.engine.association(self.inner.id).is_some_and(|a| a.is_readable())
+    }
+
     /// True from the handshake until either side begins to end it.
     pub fn is_established(&self) -> bool {
         let core = self.inner.shared.lock();

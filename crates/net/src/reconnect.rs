@@ -8,10 +8,11 @@ use crate::error::{Error, ErrorKind, SendError};
 use anabranch_base::Entropy;
 use anabranch_engine::{CloseReason, Message, SendOptions};
 use bytes::Bytes;
+use std::collections::VecDeque;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex as Lock, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{Mutex, watch};
 use tokio::task::AbortHandle;
@@ -21,6 +22,9 @@ const INIT_EVERY: Duration = Duration::from_secs(1);
 
 /// A connection that lived for so long was a good one: after it the pauses begin anew.
 const GOOD: Duration = Duration::from_secs(2);
+
+/// So many connections that have ended are kept for what was not read from them; then the oldest goes.
+const UNREAD: usize = 8;
 
 /// Pauses between tries: the first one is doubled until the longest is reached. Up to a quarter of each is left out at
 /// random, so that many clients of one server do not come back at the same instant.
@@ -110,6 +114,35 @@ struct Inner {
     now: watch::Sender<Now>,
     task: AbortHandle,
     reading: Mutex<Reading>,
+    unread: Arc<Unread>,
+}
+
+/// Connections that ended with something unread, and their numbers, from the oldest.
+#[derive(Default)]
+struct Unread(Lock<VecDeque<(u64, Connection)>>);
+
+impl Unread {
+    fn keep(&self, number: u64, connection: Connection) {
+        if connection.has_unread() {
+            let mut list = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let oldest = if list.len() < UNREAD { None } else { list.pop_front() };
+            list.push_back((number, connection));
+            drop(list);
+            // The last handle of a connection locks the endpoint.
+            drop(oldest);
+        }
+    }
+
+    /// The oldest after connection `number`.
+    fn take_after(&self, number: u64) -> Option<(u64, Connection)> {
+        let mut list = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = list.iter().position(|(n, _)| *n > number)?;
+        let read: Vec<_> = list.drain(..at).collect();
+        let next = list.pop_front();
+        drop(list);
+        drop(read);
+        next
+    }
 }
 
 /// Where [`Reconnecting::recv`] is.
@@ -144,9 +177,10 @@ impl Reconnecting {
     {
         let state = ReconnectState::Connecting(None);
         let now = watch::Sender::new(Now { state, connection: None, count: 0 });
-        let work = keep(endpoint, backoff, Box::new(move || Box::pin(options())), now.clone());
+        let unread = Arc::<Unread>::default();
+        let work = keep(endpoint, backoff, Box::new(move || Box::pin(options())), now.clone(), unread.clone());
         let task = tokio::spawn(work).abort_handle();
-        Reconnecting { inner: Arc::new(Inner { now, task, reading: Mutex::default() }) }
+        Reconnecting { inner: Arc::new(Inner { now, task, reading: Mutex::default(), unread }) }
     }
 
     /// The connection there is now.
@@ -206,16 +240,17 @@ impl Reconnecting {
         }
     }
 
-    /// The next message, whichever connection it comes by. None when it is over.
+    /// The next message, whichever connection it comes by, in their order. None when it is over.
     ///
-    /// May be dropped at any time without losing a message. Several callers at a time take turns.
+    /// May be dropped at any time without losing a message. Several callers at a time take turns. What had arrived by
+    /// connections that came and went while this was not called is kept, of the last eight of them.
     pub async fn recv(&self) -> Option<Message> {
         let mut reading = self.inner.reading.lock().await;
         loop {
             let connection = match &reading.from {
                 Some(connection) => connection.clone(),
                 None => {
-                    let (number, connection) = self.connection_after(reading.number).await.ok()?;
+                    let (number, connection) = self.next_to_read(reading.number).await?;
                     *reading = Reading { from: Some(connection.clone()), number };
                     connection
                 }
@@ -224,6 +259,19 @@ impl Reconnecting {
                 return Some(message);
             }
             reading.from = None;
+        }
+    }
+
+    /// What was left unread by connections after this one; else the one there is.
+    async fn next_to_read(&self, number: u64) -> Option<(u64, Connection)> {
+        if let Some(earlier) = self.inner.unread.take_after(number) {
+            return Some(earlier);
+        }
+        let next = self.connection_after(number).await.ok();
+        // Several may have come and gone before this task had its turn.
+        match self.inner.unread.take_after(number) {
+            Some(earlier) => Some(earlier),
+            None => next,
         }
     }
 
@@ -262,6 +310,7 @@ async fn keep(
     backoff: Backoff,
     mut options: Box<dyn FnMut() -> Options + Send>,
     now: watch::Sender<Now>,
+    unread: Arc<Unread>,
 ) {
     let (mut failures, mut first) = (0, true);
     loop {
@@ -278,6 +327,8 @@ async fn keep(
                     now.connection = Some(connection.clone());
                 });
                 let reason = connection.closed().await;
+                let number = now.borrow().count;
+                unread.keep(number, connection);
                 if began.elapsed() >= GOOD {
                     failures = 0;
                 }

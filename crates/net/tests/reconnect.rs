@@ -57,6 +57,48 @@ async fn messages_flow_again_after_the_peer_restarts() {
     drop(last);
 }
 
+/// Connections come and go while the reader is busy: what they brought is read in order, up to eight of them.
+#[tokio::test]
+async fn what_short_connections_brought_is_not_skipped() {
+    for (connections, read_before, lost) in
+        [(1u32, false, 0), (4, false, 0), (4, true, 0), (8, false, 0), (11, true, 2)]
+    {
+        let server = server_at("127.0.0.1:0");
+        let mut backoff = Backoff::default();
+        (backoff.first, backoff.longest) = (Duration::from_millis(5), Duration::from_millis(5));
+        let options = ConnectOptions::new(server.listening()[0], config("cmt"));
+        let line = Reconnecting::by(client(), backoff, move || {
+            let options = options.clone();
+            async move { Ok(options) }
+        });
+        let mut expected = Vec::new();
+        let mut got = Vec::new();
+        for k in 0..connections {
+            let far = within(10, server.accept()).await.expect("accepted");
+            for i in 0..3 {
+                expected.push(format!("{k}.{i}"));
+                far.send(SendOptions::default(), format!("{k}.{i}").into()).await.expect("taken");
+            }
+            if k == 0 && read_before {
+                got.push(within(5, line.recv()).await.unwrap().payload.into_bytes());
+            }
+            assert_eq!(within(10, far.shutdown()).await, CloseReason::Shutdown, "{k} of {connections}");
+        }
+        let _last = within(10, server.accept()).await.expect("accepted");
+        let (number, _) = within(10, line.connection_after(connections.into())).await.expect("connected");
+        assert_eq!(number, u64::from(connections) + 1);
+        // Those of the oldest connections have gone; not those of the one that is being read.
+        let first = if lost == 0 { 0 } else { 3 };
+        expected.drain(first..first + 3 * lost);
+        while got.len() < expected.len() {
+            got.push(within(5, line.recv()).await.unwrap().payload.into_bytes());
+        }
+        assert_eq!(got, expected, "{connections} connections, read before: {read_before}");
+        let more = tokio::time::timeout(Duration::from_millis(50), line.recv()).await;
+        assert!(more.is_err(), "{connections}: {more:?}");
+    }
+}
+
 #[tokio::test]
 async fn a_message_waits_for_the_peer_no_longer_than_its_deadline() {
     let line = Reconnecting::new(client(), ConnectOptions::new("127.0.0.1:9".parse().unwrap(), config("cmt")));
