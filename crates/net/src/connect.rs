@@ -100,6 +100,12 @@ fn open_all(shared: &Shared, options: &ConnectOptions) -> Result<Vec<Candidate>,
             let local = core.open_local(&p.local, p.remote, true)?;
             candidates.push(Candidate { local, remote: p.remote, present });
         }
+        // What was said when this was tried before may not hold any more.
+        for c in &candidates {
+            if let Some(side) = core.locals.get_mut(c.local) {
+                side.trouble = side.trouble.take().filter(|t| t.remote != Some(c.remote));
+            }
+        }
         match missing {
             Some(e) if candidates.iter().all(|c| !c.present) => Err(e),
             _ => Ok(candidates),
@@ -244,9 +250,9 @@ fn unreachable(shared: &Shared, options: &ConnectOptions, candidates: &[Candidat
             peers.push(peer);
         }
         if let Some(side) = core.locals.get(c.local)
-            && let Some(trouble) = &side.trouble
+            && let Some(trouble) = side.trouble.as_ref().filter(|t| t.concerns(c.remote))
         {
-            troubles.push(format!("{}: {trouble}", side.name));
+            troubles.push(format!("{}: {}", side.name, trouble.what));
         }
     }
     let detail = if troubles.is_empty() { String::new() } else { format!(" ({})", troubles.join(", ")) };

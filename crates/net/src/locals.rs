@@ -12,6 +12,21 @@ const MAX_SOURCES: usize = 64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Slot(pub usize);
 
+/// Why nothing leaves.
+#[derive(Clone, Debug)]
+pub(crate) struct Trouble {
+    pub what: String,
+    /// To this address alone; none is to any.
+    pub remote: Option<SocketAddr>,
+}
+
+impl Trouble {
+    /// Does it concern what is sent to `remote`?
+    pub fn concerns(&self, remote: SocketAddr) -> bool {
+        self.remote.is_none_or(|r| r == remote)
+    }
+}
+
 /// A local side.
 #[derive(Clone, Debug)]
 pub(crate) struct LocalSide {
@@ -23,7 +38,7 @@ pub(crate) struct LocalSide {
     /// Address and port of packets that leave here, for captures and statistics.
     pub address: SocketAddr,
     /// The last thing the kernel said about sending here.
-    pub trouble: Option<String>,
+    pub trouble: Option<Trouble>,
     /// The interface is there.
     pub up: bool,
 }

@@ -126,6 +126,24 @@ async fn a_peer_that_accepts_nothing_refuses() {
     assert!(matches!(e, Error::Refused { .. }), "{e}");
 }
 
+/// What the system said about one address is not said of another, nor of the same one once it is silent.
+#[tokio::test]
+async fn the_reason_of_an_earlier_failure_does_not_stay() {
+    let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let silent = silent.local_addr().unwrap();
+    let forbidden: SocketAddr = "255.255.255.255:9899".parse().unwrap();
+    let client = client();
+    for (to, detail) in [(forbidden, " (*: Permission denied)"), (silent, ""), (forbidden, " (*: Permission denied)")] {
+        let mut options = ConnectOptions::new(to, config("sctp"));
+        options.timeout = Duration::from_millis(200);
+        let e = within(5, client.connect(options)).await.err().expect("no peer is there");
+        assert_eq!(e.to_string(), format!("{to} does not answer within 0.2 s{detail}"));
+    }
+    let server = server_at("127.0.0.1:0");
+    let there = client.connect(ConnectOptions::new(server.listening()[0], config("sctp")));
+    within(5, there).await.expect("connected");
+}
+
 #[tokio::test]
 async fn usage_errors_say_what_is_wrong() {
     let to: SocketAddr = "127.0.0.1:9".parse().unwrap();
@@ -211,7 +229,8 @@ async fn messages_that_cannot_be_sent_are_refused() {
     let stream = |n| SendOptions { stream: StreamId(n), ..SendOptions::default() };
     assert_eq!(p.near.send(stream(0), "".into()).await, Err(SendError::Empty));
     assert_eq!(p.near.send(stream(64), "x".into()).await, Err(SendError::InvalidStream(64)));
-    assert_eq!(p.near.send(stream(0), vec![0; 5 << 20].into()).await, Err(SendError::TooLarge));
+    let e = p.near.send(stream(0), vec![0; 5 << 20].into()).await.expect_err("too large");
+    assert_eq!(e.to_string(), "a message has at most 4194304 bytes here (`limits.send_buffer`)");
 }
 
 /// The receiver does not read: the sender waits for room, and no longer than the deadline.

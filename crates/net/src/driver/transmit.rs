@@ -5,6 +5,7 @@ use super::{BUILD_LIMIT, Driver, END_WAITS, HOUSEKEEPING, SEND_LIMIT, TIMER_LIMI
 use crate::batch::Batch;
 use crate::capture::Capture;
 use crate::clock;
+use crate::locals::Trouble;
 use crate::shared::Core;
 use anabranch_base::Instant;
 use anabranch_engine::LocalId;
@@ -191,7 +192,7 @@ impl Driver {
         if is_interface_gone(errno) {
             self.local_down(local, errno.desc());
         } else if let Some(side) = self.shared.lock().locals.get_mut(local) {
-            side.trouble = Some(errno.desc().to_owned());
+            side.trouble = Some(Trouble { what: errno.desc().to_owned(), remote: Some(batch.remote) });
         }
     }
 }

@@ -7,6 +7,7 @@ use crate::config::{Local, Transport};
 use crate::error::Error;
 use crate::interface::{self, Binding, Interface};
 use crate::link_layer::Place;
+use crate::locals::Trouble;
 use crate::socket;
 use anabranch_base::{Duration, Instant};
 use anabranch_engine::LocalId;
@@ -171,7 +172,7 @@ impl Driver {
                 tracing::info!(local = %side.name, why, "interface gone");
             }
             side.up = false;
-            side.trouble = Some(why.to_owned());
+            side.trouble = Some(Trouble { what: why.to_owned(), remote: None });
         }
         if !is_new {
             return;
