@@ -184,8 +184,8 @@ pub async fn run(args: EmulateArgs) -> Outcome {
 
 /// Each sender of a path takes a socket: as many open files as this user may have.
 fn allow_files() {
-    let raised = getrlimit(Resource::RLIMIT_NOFILE)
-        .and_then(|(_, most)| setrlimit(Resource::RLIMIT_NOFILE, most, most));
+    let raised =
+        getrlimit(Resource::RLIMIT_NOFILE).and_then(|(_, most)| setrlimit(Resource::RLIMIT_NOFILE, most, most));
     if let Err(error) = raised {
         tracing::debug!(%error, "the number of open files stays as it is");
     }

@@ -238,9 +238,16 @@ impl ConnectOptions {
                 return wrong(format!("path {} to {} is given twice", p.local, p.remote));
             }
         }
+        check_association(&self.association)?;
         check_congestion_control(&self.association, self.paths.iter().map(|p| p.remote))?;
         Ok(self.association.profile.check(self.paths.len())?)
     }
+}
+
+/// What no connection could work with.
+pub(crate) fn check_association(association: &AssocConfig) -> Result<(), Error> {
+    association.check_values()?;
+    Ok(association.check()?)
 }
 
 /// Without congestion control nothing may leave this machine: `ends` are where packets would leave from or go to. The
@@ -292,11 +299,37 @@ fn normal(address: SocketAddr) -> SocketAddr {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use anabranch_base::Duration as Span;
     use anabranch_policy::registry::Profile;
 
     fn options(paths: &[(&str, &str)]) -> ConnectOptions {
         let path = |(l, r): &(&str, &str)| PathSpec::new(l.parse().unwrap(), r.parse().unwrap());
         ConnectOptions::over(paths.iter().map(path).collect(), AssocConfig::new(Profile::named("cmt").unwrap()))
+    }
+
+    const WRONG: [(fn(&mut AssocConfig), &str); 11] = [
+        (|c| c.limits.receive_buffer = 0, "limits: receive_buffer=0 "),
+        (|c| c.limits.receive_buffer = 1_499, "limits: receive_buffer=1499 "),
+        (|c| c.limits.send_buffer = 0, "limits: send_buffer=0 "),
+        (|c| c.mtu.packet_size = 100, "mtu: packet_size=100 "),
+        (|c| c.mtu.packet_size = 511, "mtu: packet_size=511 "),
+        (|c| c.mtu.packet_size = 100_000, "mtu: packet_size=100000 "),
+        (|c| c.timers.rto_initial = Span::ZERO, "timers: rto_initial=0 "),
+        (|c| c.timers.rto_max = Span::ZERO, "timers: rto_max=0 "),
+        (|c| c.timers.max_init_timeout = Some(Span::ZERO), "timers: max_init_timeout=0 "),
+        (|c| c.timers.sack_delay = Span::from_millis(501), "timers: sack_delay=501 ms "),
+        (|c| c.timers.heartbeat_max_burst = 0, "timers: heartbeat_max_burst=0 "),
+    ];
+
+    #[test]
+    fn servers_are_refused_the_same() {
+        for (change, name) in WRONG {
+            let mut association = options(&[]).association;
+            change(&mut association);
+            let e = crate::Endpoint::server(ServerConfig::new("127.0.0.1:0".parse().unwrap(), association));
+            let e = e.map(drop).unwrap_err();
+            assert!(e.to_string().starts_with(name) && e.kind() == crate::ErrorKind::Usage, "{name}: {e}");
+        }
     }
 
     #[test]
@@ -347,6 +380,15 @@ mod tests {
         let server = crate::Endpoint::server(listens).err().map(|e| e.to_string()).unwrap();
         assert!(server.contains("use coupling=uncoupled"), "{server}");
         assert_eq!(text(o), server);
+        for (change, name) in WRONG {
+            let mut o = options(&[("lo", "127.0.0.1:9")]);
+            change(&mut o.association);
+            let what = text(o);
+            assert!(
+                what.starts_with(name) && what.contains("does not fit: ") && !what.contains('\n'),
+                "{name}: {what}"
+            );
+        }
         let mut o = options(&[("lo", "127.0.0.1:9")]);
         o.peer_port = 0;
         assert!(text(o).contains("port 0"));

@@ -3,7 +3,9 @@
 use crate::Local;
 use crate::capture::Capture;
 use crate::clock;
-use crate::config::{ClientConfig, ConnectOptions, ServerConfig, Transport, check_congestion_control};
+use crate::config::{
+    ClientConfig, ConnectOptions, ServerConfig, Transport, check_association, check_congestion_control,
+};
 use crate::connection::Connection;
 use crate::driver::{self, Command, Watch};
 use crate::entropy::SystemEntropy;
@@ -72,6 +74,7 @@ impl Endpoint {
         check_port(config.port)?;
         // What is wrong with the profile on any number of paths is said now, not to the first peer.
         config.association.profile.check(1)?;
+        check_association(&config.association)?;
         check_congestion_control(&config.association, config.listen.iter().copied())?;
         let listen = |&a: &SocketAddr| socket::listen(config.transport, a);
         let sockets = config.listen.iter().map(listen).collect::<Result<Vec<_>, _>>()?;

@@ -148,15 +148,23 @@ pub enum SendError {
     /// The deadline passed before the send buffer had room.
     #[error("the deadline passed before there was room to send")]
     Expired,
-    /// The peer accepts no stream with this number.
-    #[error("the peer accepts {0} streams only")]
+    /// There is no stream with this number: so many were agreed on, the smaller of ours and what the peer accepts.
+    #[error(
+        "there are {0} streams to send on, numbered from 0: the smaller of `limits.outbound_streams` and what the peer \
+         accepts"
+    )]
     InvalidStream(u16),
     /// A message has at least one byte (RFC 9260 §6.2).
     #[error("a message needs at least one byte")]
     Empty,
     /// Larger than the send buffer can ever hold, or than a packet where fragmentation is off.
-    #[error("the message is larger than can be sent")]
-    TooLarge,
+    #[error("a message has at most {most} bytes here ({limit})")]
+    TooLarge {
+        /// The largest that is taken, bytes.
+        most: u64,
+        /// What bounds it.
+        limit: &'static str,
+    },
     /// The connection is closing or over; no reason while it is closing.
     #[error("the connection {}", .0.as_ref().map_or("is closing".to_owned(), |r| format!("is over: {r}")))]
     Closed(Option<CloseReason>),
@@ -169,7 +177,7 @@ impl SendError {
             E::WouldBlock => SendError::WouldBlock,
             E::InvalidStream(n) => SendError::InvalidStream(n),
             E::Empty => SendError::Empty,
-            E::TooLarge => SendError::TooLarge,
+            E::TooLarge { most, limit } => SendError::TooLarge { most, limit },
             E::Closed => SendError::Closed(closed),
         }
     }

@@ -58,15 +58,23 @@ pub enum SendError {
     /// The send buffer is full; [`Event::Writable`] follows.
     #[error("the send buffer is full")]
     WouldBlock,
-    /// The peer accepts no stream with this number.
-    #[error("the peer accepts {0} streams only")]
+    /// There is no stream with this number: so many were agreed on, the smaller of ours and what the peer accepts.
+    #[error(
+        "there are {0} streams to send on, numbered from 0: the smaller of `limits.outbound_streams` and what the peer \
+         accepts"
+    )]
     InvalidStream(u16),
     /// A message has at least one byte (RFC 9260 §6.2).
     #[error("a message needs at least one byte")]
     Empty,
     /// Larger than the send buffer can ever hold, or than a packet where fragmentation is off.
-    #[error("the message is larger than can be sent")]
-    TooLarge,
+    #[error("a message has at most {most} bytes here ({limit})")]
+    TooLarge {
+        /// The largest that is taken, bytes.
+        most: u64,
+        /// What bounds it.
+        limit: &'static str,
+    },
     /// The association is closing or closed.
     #[error("the association is closed")]
     Closed,

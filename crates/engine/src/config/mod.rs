@@ -43,6 +43,7 @@ pub use timers::Timers;
 
 use crate::auth::ChunkTypes;
 use crate::path::discovery::PathMtuDiscovery;
+use anabranch_base::Duration;
 use anabranch_policy::Asks;
 use anabranch_policy::registry::{Hook, PolicyError, Profile};
 use anabranch_wire::kind;
@@ -129,6 +130,47 @@ impl AssocConfig {
         })
     }
 
+    /// Refuses values with which nothing works, each by its name. [`check`](Self::check) leaves them: an engine that is
+    /// driven by a test or a simulation makes do with them.
+    ///
+    /// # Errors
+    /// [`PolicyError::BadValue`].
+    pub fn check_values(&self) -> Result<(), PolicyError> {
+        let wrong = |policy, param, value: String, expected: &str| {
+            Err(PolicyError::BadValue { policy, param, value, expected: expected.into() })
+        };
+        let (l, t, size) = (&self.limits, &self.timers, self.mtu.packet_size);
+        if l.receive_buffer < 1_500 {
+            return wrong("limits", "receive_buffer", l.receive_buffer.to_string(), "1500 bytes or more");
+        }
+        if l.send_buffer == 0 {
+            return wrong("limits", "send_buffer", "0".into(), "no message is larger than it");
+        }
+        if l.max_paths == 0 {
+            return wrong("limits", "max_paths", "0".into(), "1 or more");
+        }
+        if !(Self::MIN_PACKET_SIZE..=Self::MAX_PACKET_SIZE).contains(&size) {
+            let (least, most) = (Self::MIN_PACKET_SIZE, Self::MAX_PACKET_SIZE);
+            return wrong("mtu", "packet_size", size.to_string(), &format!("from {least} to {most} bytes"));
+        }
+        for (param, value) in [("rto_initial", t.rto_initial), ("rto_max", t.rto_max)] {
+            if value.is_zero() {
+                return wrong("timers", param, "0".into(), "more than no time");
+            }
+        }
+        if t.max_init_timeout.is_some_and(Duration::is_zero) {
+            return wrong("timers", "max_init_timeout", "0".into(), "more than no time, or none for `rto_max`");
+        }
+        if t.sack_delay > Duration::from_millis(500) {
+            let value = format!("{} ms", t.sack_delay.as_millis());
+            return wrong("timers", "sack_delay", value, "at most 500 ms (RFC 9260 §6.2)");
+        }
+        if t.heartbeat_max_burst == 0 {
+            return wrong("timers", "heartbeat_max_burst", "0".into(), "1 or more");
+        }
+        Ok(())
+    }
+
     /// Does it take part in chunk authentication?
     pub(crate) fn authenticates(&self) -> bool {
         self.extensions.dynamic_addresses || !self.auth.chunks.is_empty() || !self.auth.keys.is_empty()
@@ -150,6 +192,9 @@ impl AssocConfig {
 
     /// Smallest packet the engine can work with: a SACK, an INIT ACK with its cookie and one byte of DATA fit.
     pub const MIN_PACKET_SIZE: usize = 512;
+
+    /// Largest packet: what fits a datagram over IPv4, with the headers of IP and UDP.
+    pub const MAX_PACKET_SIZE: usize = 65_507;
 
     /// Parity is made or read here, and nothing forbids it: an unsigned chunk must not become DATA that has to be signed,
     /// nor acknowledge what only a signed SACK may, and an NR-SACK must not vouch for what did not come by itself.

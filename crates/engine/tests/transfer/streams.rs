@@ -83,7 +83,8 @@ fn without_fragmentation_what_does_not_fit_a_packet_is_refused() {
     let mut m = Manual::new(&config, &[(link(10, 20), link(10, 20))]);
     let now = m.b.now;
     let too_long = Bytes::from(vec![1; FULL + 1]);
-    assert_eq!(m.b.assoc(Side::Client).send(now, SendOptions::default(), too_long), Err(SendError::TooLarge));
+    let one_packet = SendError::TooLarge { most: FULL as u64, limit: "one packet, as `messages.fragmentation` is off" };
+    assert_eq!(m.b.assoc(Side::Client).send(now, SendOptions::default(), too_long), Err(one_packet));
     m.send(1, FULL);
     let seen = m.packets();
     assert!(seen[0].data[0].flags.begin && seen[0].data[0].flags.end && seen.len() == 1);

@@ -69,7 +69,7 @@ fn refused(plan: &Plan, scene: &Scene) -> Result<(), RunError> {
         if let Some((i, e)) = agent.unsendable() {
             let name = sharing.map(|(f, _)| f.name.as_str()).nth(i).unwrap_or(&f.name);
             let wrong = |what: String| Err(RunError(format!("flow `{name}`: {what}")));
-            let hint = if e.why == SendError::TooLarge { ": raise `send-buffer`" } else { "" };
+            let hint = if matches!(e.why, SendError::TooLarge { .. }) { ": raise `send-buffer`" } else { "" };
             return wrong(format!("{e}{hint}"));
         }
     }

@@ -138,7 +138,7 @@ impl Stack {
             }
             Err(SendError::WouldBlock) => Err(Errno::AGAIN),
             Err(SendError::InvalidStream(_) | SendError::Empty) => Err(Errno::INVALID),
-            Err(SendError::TooLarge) => Err(Errno::MESSAGE_SIZE),
+            Err(SendError::TooLarge { .. }) => Err(Errno::MESSAGE_SIZE),
             Err(SendError::Closed) => {
                 drop(e);
                 Err(if shut { self.gone(id) } else { Errno::PIPE })

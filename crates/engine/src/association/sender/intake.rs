@@ -71,10 +71,13 @@ impl Association {
         if self.handshake.state().is_connected() && options.stream.0 >= self.sender.outbound_streams {
             return Err(SendError::InvalidStream(self.sender.outbound_streams));
         }
-        if len > self.config.limits.send_buffer
-            || (!self.config.messages.fragmentation && len as u64 > self.paths.mtu())
-        {
-            return Err(SendError::TooLarge);
+        if len > self.config.limits.send_buffer {
+            let most = self.config.limits.send_buffer as u64;
+            return Err(SendError::TooLarge { most, limit: "`limits.send_buffer`" });
+        }
+        if !self.config.messages.fragmentation && len as u64 > self.paths.mtu() {
+            let limit = "one packet, as `messages.fragmentation` is off";
+            return Err(SendError::TooLarge { most: self.paths.mtu(), limit });
         }
         let excess = self.held_for_sending(len as u64).saturating_sub(self.config.limits.send_buffer as u64);
         if excess > 0 && !self.make_room(options, excess) {

@@ -29,6 +29,9 @@ pub enum ReconfigError {
     /// A stream that does not exist, or more than a request can name.
     #[error("the streams do not exist or are too many")]
     InvalidStream,
+    /// Neither our streams nor the peer's are to begin anew.
+    #[error("neither the outgoing nor the incoming streams are to be reset")]
+    NoSide,
     /// More streams than 65535.
     #[error("more streams than can be numbered")]
     TooMany,
@@ -148,9 +151,12 @@ impl Association {
         outgoing: bool,
         incoming: bool,
     ) -> Result<(), ReconfigError> {
+        if !(outgoing || incoming) {
+            return Err(ReconfigError::NoSide);
+        }
         let exist = |most: u16| streams.iter().all(|s| s.0 < most);
         let known = (!outgoing || exist(self.sender.streams())) && (!incoming || exist(self.receiver.streams()));
-        if !known || streams.len() > MAX_NAMED || !(outgoing || incoming) {
+        if !known || streams.len() > MAX_NAMED {
             return Err(ReconfigError::InvalidStream);
         }
         let list = |wanted: bool| wanted.then(|| streams.to_vec());
