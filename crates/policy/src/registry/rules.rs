@@ -23,16 +23,30 @@ impl Case<'_> {
         self.paths > 1 && !self.is(Hook::PathScheduler, "primary_only") && !self.inner_is("primary_only")
     }
     /// A parameter that was given to the scheduler in between and is none of the wrapped one's.
-    fn has_idle_params(&self) -> bool {
-        let Some(Value::Word(inner)) = self.profile.value(Hook::PathScheduler, "inner") else { return false };
-        let (Ok(outer), Ok(inner)) =
-            (Hook::PathScheduler.policy(self.profile.get(Hook::PathScheduler)), Hook::PathScheduler.policy(inner))
-        else {
-            return false;
-        };
+    fn idle_param(&self) -> Option<&'static ParamInfo> {
+        let Some(Value::Word(inner)) = self.profile.value(Hook::PathScheduler, "inner") else { return None };
+        let inner = Hook::PathScheduler.policy(inner).ok()?;
+        let outer = Hook::PathScheduler.policy(self.profile.get(Hook::PathScheduler)).ok()?;
         let own = |name: &str| name == "inner" || name == "estimate" || inner.params.iter().any(|p| p.name == name);
         let given = |p: &ParamInfo| self.profile.value(Hook::PathScheduler, p.name) != Some(p.default);
-        outer.params.iter().any(|p| given(p) && !own(p.name))
+        outer.params.iter().find(|p| given(p) && !own(p.name))
+    }
+    /// A policy of one hook by its name.
+    fn named(&self, hook: Hook) -> String {
+        format!("{} {}", hook.name(), self.profile.get(hook))
+    }
+    /// The two that do not go together, where both are of the path scheduler: what wraps and what it wraps, or what it
+    /// wraps and a parameter that is another's.
+    fn within_scheduler(&self) -> (String, String) {
+        let given = |name: &'static str| {
+            let value = self.profile.value(Hook::PathScheduler, name);
+            format!("{name}={}", value.map(|v| v.to_string()).unwrap_or_default())
+        };
+        let (outer, inner) = (self.named(Hook::PathScheduler), given("inner"));
+        match self.idle_param() {
+            Some(p) => (format!("{outer}:{inner}"), given(p.name)),
+            None => (outer, inner),
+        }
     }
     fn permutes(&self) -> bool {
         self.set.path_scheduler.permutes()
@@ -85,13 +99,14 @@ const RULES: &[Rule] = &[
     },
     Rule {
         hooks: (Hook::PathScheduler, Hook::PathScheduler),
-        broken: |c| c.has_idle_params(),
-        reason: "a parameter is that of a scheduler other than `inner`, and would do nothing; leave it out",
+        broken: |c| c.idle_param().is_some(),
+        reason: "the parameter is that of a scheduler other than `inner`, and would do nothing; leave it out",
     },
     Rule {
         hooks: (Hook::PathScheduler, Hook::PathScheduler),
         broken: |c| c.is(Hook::PathScheduler, "delay_compensation") && c.inner_is("redundant"),
-        reason: "a copy on every path has no single path whose delay could be compensated",
+        reason: "a copy on every path has no single path whose delay could be compensated; take another inner scheduler, or \
+                 redundant by itself (path_scheduler=redundant)",
     },
 ];
 
@@ -112,6 +127,10 @@ pub(super) fn check(profile: &Profile, set: &PolicySet, paths: usize) -> Result<
     let refused =
         |(first, second), reason| Err(PolicyError::Refused { first: named(first), second: named(second), reason });
     if let Some(r) = RULES.iter().find(|r| (r.broken)(&case)) {
+        if r.hooks.0 == r.hooks.1 {
+            let (first, second) = case.within_scheduler();
+            return Err(PolicyError::Refused { first, second, reason: r.reason });
+        }
         return refused(r.hooks, r.reason);
     }
     case.lacks_estimates().map_or(Ok(()), |hook| refused((hook, Hook::PathQuality), NEEDS_ESTIMATES))

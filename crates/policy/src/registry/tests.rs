@@ -286,8 +286,20 @@ fn nonsense_is_refused_with_a_reason() {
     assert!(with("cmt", &copies).check(2).is_err());
     assert!(with("cmt", &copies[..1]).check(2).is_ok());
 
-    assert!(with("cmt", &[(Hook::PathScheduler, "delay_compensation:inner=redundant")]).check(2).is_err());
-    assert!(with("cmt", &[(Hook::PathScheduler, "delay_compensation:inner=round_robin")]).check(2).is_ok());
+    let wrapped = |spec: &str| with("cmt", &[(Hook::PathScheduler, spec)]).check(2);
+    assert!(wrapped("delay_compensation:inner=round_robin").is_ok());
+    // What wraps, what it wraps and its parameters are of one hook: each is named by itself.
+    for (spec, first, second, advice) in [
+        ("inner=redundant", "", "inner=redundant", "take another inner scheduler"),
+        ("estimate=srtt,inner=redundant", "", "inner=redundant", "path_scheduler=redundant"),
+        ("inner=min_rtt,strict=1", ":inner=min_rtt", "strict=1", "leave it out"),
+        ("strict=1", ":inner=confluent", "strict=1", "leave it out"),
+        ("inner=round_robin,weights=equal", ":inner=round_robin", "weights=equal", "leave it out"),
+    ] {
+        let reason = wrapped(&format!("delay_compensation:{spec}")).unwrap_err().to_string();
+        let named = format!("path_scheduler delay_compensation{first} and {second} do not go together: ");
+        assert!(reason.starts_with(&named) && reason.contains(advice), "{reason}");
+    }
 
     let choices = [
         (Hook::PathScheduler, "residual_capacity"),
