@@ -1,6 +1,7 @@
 //! What a flow did, noted while it runs.
 
 mod delays;
+mod dependence;
 mod dues;
 mod fingerprint;
 mod level;
@@ -16,6 +17,7 @@ mod wanted;
 mod window;
 
 pub use delays::{Delays, Detail};
+pub use dependence::Dependence;
 pub use dues::{Due, Dues, SharedDues, Timed, Travel};
 pub use fingerprint::Fingerprint;
 pub use level::Level;

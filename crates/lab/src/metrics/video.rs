@@ -1,6 +1,7 @@
 //! What a viewer sees of a flow of video frames, of all that its source made: which came in time, which can be decoded, where the picture stood
 //! still.
 
+use super::dependence::{Dependence, Seen};
 use super::{Due, Window};
 use anabranch_base::{Duration, Instant};
 use anabranch_media::PacketiserConfig;
@@ -17,7 +18,7 @@ const QUALITY: [f64; 6] = [35.0, 28.0, 25.0, 23.0, 22.0, 18.0];
 /// Frames that the sending side notes and the receiving side looks up.
 pub type SharedVideo = Arc<Mutex<Video>>;
 
-/// The frames of a flow in display order, each cut into packets.
+/// The frames of a flow in the order they are sent, each cut into packets.
 #[derive(Clone, Debug)]
 pub struct Video {
     playout: Duration,
@@ -30,8 +31,7 @@ pub struct Video {
     /// Packets and bytes that a stream delivered.
     streamed: (usize, u64),
     ended: bool,
-    /// The last B frames of a group do not need the next one.
-    closed: bool,
+    dependence: Dependence,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -100,14 +100,14 @@ impl Video {
             came: Vec::new(),
             streamed: (0, 0),
             ended: false,
-            closed: false,
+            dependence: Dependence::Display { closed: false },
         }
     }
 
-    /// Groups of pictures are closed: the last B frames of one need no I of the next.
+    /// Frames need each other so, and not by the pattern of open groups in the order they are shown.
     #[must_use]
-    pub fn closed(self, closed: bool) -> Self {
-        Video { closed, ..self }
+    pub fn depending(self, dependence: Dependence) -> Self {
+        Video { dependence, ..self }
     }
 
     /// The source made the next frame.
@@ -208,10 +208,10 @@ impl Video {
     pub fn decodable_of(
         frames: impl Iterator<Item = (FrameClass, Instant, bool)>,
         playout: Duration,
-        closed: bool,
+        dependence: Dependence,
         until: Instant,
     ) -> Vec<Option<bool>> {
-        let mut video = Video::new(playout, 1.0, 1).closed(closed);
+        let mut video = Video::new(playout, 1.0, 1).depending(dependence);
         for (number, (class, at, whole)) in frames.enumerate() {
             video.frame(class, at, 1);
             if whole {
@@ -245,32 +245,10 @@ impl Video {
         all
     }
 
-    /// Whether each frame can be decoded: all its packets are in time, and so are those of the anchors it depends on.
-    /// The last B frames of an open group need the next I, those of a closed one or at the end of a video only the anchor
-    /// before.
-    /// None where the anchor after is not due by `until`.
+    /// Whether each frame can be decoded; none where it cannot be known.
     fn decodable(&self, until: Instant) -> Vec<Option<bool>> {
-        let mut out: Vec<Option<bool>> = Vec::with_capacity(self.frames.len());
-        let (mut before, mut waiting) = (false, 0);
-        for f in &self.frames {
-            let own = f.is_whole_in_time();
-            if f.class == FrameClass::B {
-                out.push(Some(own && before));
-                waiting += 1;
-                continue;
-            }
-            let anchor = own && (f.class == FrameClass::I || before);
-            let due = f.at + self.playout <= until;
-            if !(self.closed && f.class == FrameClass::I) {
-                out.iter_mut().rev().take(waiting).for_each(|b| *b = due.then(|| *b == Some(true) && anchor));
-            }
-            out.push(Some(anchor));
-            (before, waiting) = (anchor, 0);
-        }
-        if !self.ended {
-            out.iter_mut().rev().take(waiting).for_each(|b| *b = None);
-        }
-        out
+        let seen = |f: &Frame| Seen { class: f.class, whole: f.is_whole_in_time(), due: f.at + self.playout <= until };
+        self.dependence.decodable(self.frames.iter().map(seen), self.ended)
     }
 
     /// A player's buffer: it plays once [`THRESHOLD`] is there, stands still when nothing is left, and goes on at the

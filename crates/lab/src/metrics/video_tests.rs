@@ -67,7 +67,7 @@ fn frames_need_their_anchors() {
 #[test]
 fn the_last_b_frames_of_a_closed_group_need_no_i_after_them() {
     let decoded = |lost: &[usize], until| {
-        let mut v = video("IBPBIBP", 1).closed(true);
+        let mut v = video("IBPBIBP", 1).depending(Dependence::Display { closed: true });
         (0..7).filter(|i| !lost.contains(i)).for_each(|i| v.packet(i, ms(i as u64 * 100 + 50)));
         v.ended = true;
         v.decodable(until).into_iter().map(|d| d.map_or('-', |d| if d { '1' } else { '0' })).collect::<String>()
@@ -81,6 +81,49 @@ fn the_last_b_frames_of_a_closed_group_need_no_i_after_them() {
         "those before an I frame do not wait for it, those before a P frame do"
     );
     assert_eq!(decoded(&[3], END), "1110111");
+}
+
+/// In decoding order the anchors of a B frame are in front of it.
+#[test]
+fn traces_in_decoding_order_have_no_anchor_behind() {
+    let decoded = |classes: &str, closed, lost: &[usize]| {
+        let mut v = video(classes, 1).depending(Dependence::Decoding { closed });
+        (0..classes.len()).filter(|i| !lost.contains(i)).for_each(|i| v.packet(i, ms(i as u64 * 100 + 50)));
+        v.decodable(ms(650)).into_iter().map(|d| if d == Some(true) { '1' } else { '0' }).collect::<String>()
+    };
+    for (classes, closed, lost, expected) in [
+        ("IPBPBIPB", false, &[][..], "11111111"),
+        // A P frame takes the B frames on both sides, which are behind it, and the B frame before it none.
+        ("IPBPBIPB", false, &[3], "11100111"),
+        ("IPBPBIPB", false, &[1], "10000111"),
+        // The first B frame of an open group needs the last anchor of the one before.
+        ("IPBIBPB", false, &[1], "1001011"),
+        ("IPBIBPB", true, &[1], "1001111"),
+        ("IPBIBPB", true, &[3], "1110000"),
+        ("IPBIBPB", false, &[2, 4], "1101011"),
+        // In front of the film there is nothing.
+        ("IBPB", false, &[], "1011"),
+        ("IBPB", true, &[], "1111"),
+    ] {
+        assert_eq!(decoded(classes, closed, lost), expected, "{classes} closed {closed} without {lost:?}");
+    }
+}
+
+/// A trace that is played again and again goes on to say what its frames need.
+#[test]
+fn a_repeated_trace_names_what_its_frames_need() {
+    let text = "I 7 needs none\nP 7 needs 1\nB 7 needs 1 2\nP 7 needs 2\nB 7 needs 1 6\n";
+    let needs = traffic::VideoTrace::parse(text, 10.0, true).unwrap().needs.unwrap();
+    let decoded = |lost: &[usize]| {
+        let mut v = video("IPBPBIPBPB", 1).depending(Dependence::Named(needs.clone()));
+        (0..10).filter(|i| !lost.contains(i)).for_each(|i| v.packet(i, ms(i as u64 * 100 + 50)));
+        v.decodable(END).into_iter().map(|d| if d == Some(true) { '1' } else { '0' }).collect::<String>()
+    };
+    // The last frame needs one that is not in the trace.
+    assert_eq!(decoded(&[]), "1111011110");
+    assert_eq!(decoded(&[6]), "1111010000");
+    assert_eq!(decoded(&[7, 8]), "1111011000");
+    assert_eq!(decoded(&[5]), "1111000000");
 }
 
 /// Frames that cannot be decoded leave the last one on the screen, which is less right with each.

@@ -351,8 +351,8 @@ fn watched(f: &Flow, seed: u64, record: &SharedRecord, dial: Option<&Dial>) -> B
     if let (Some(follow), Some(dial), TrafficConfig::Video(video)) = (f.follow, dial, &f.traffic) {
         source = Box::new(Encoder::new(source, video.rate, follow, dial.clone(), cut));
     }
-    let watched = f.playout.map(|p| {
-        let video = Arc::new(Mutex::new(Video::new(p.after, p.fps, cut.packet).closed(p.closed)));
+    let watched = f.playout.as_ref().map(|p| {
+        let video = Arc::new(Mutex::new(Video::new(p.after, p.fps, cut.packet).depending(p.dependence.clone())));
         record.borrow_mut().watch(video.clone());
         video
     });

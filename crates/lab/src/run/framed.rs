@@ -46,7 +46,7 @@ impl Frames {
     /// much as a run does, so they are found where `bounds` says so.
     pub fn of(plan: &Plan, scene: &Scene, number: usize, seed: u64, window: Window, bounds: bool) -> Option<Frames> {
         let (flow, live) = (plan.flows.get(number)?, scene.flows.get(number)?);
-        let playout = flow.playout?.after;
+        let playout = flow.playout.as_ref()?.after;
         let (window, end) = (live.within(window), plan.end());
         let record = live.record.borrow();
         let video = record.video()?;
@@ -70,7 +70,7 @@ impl Frames {
 /// None where a link has no rate that is known beforehand.
 fn bounds_of(plan: &Plan, scene: &Scene, number: usize, seed: u64, window: Window, made: Vec<Frame>) -> Option<Bounds> {
     let (flow, live) = (plan.flows.get(number)?, scene.flows.get(number)?);
-    let Playout { after: latency, closed, .. } = flow.playout?;
+    let Playout { after: latency, dependence, .. } = flow.playout.clone()?;
     let ways = |l: &Live| -> Vec<Vec<LinkId>> {
         l.pairs.iter().filter_map(|(from, to)| scene.network.way(*from, *to)).collect()
     };
@@ -86,7 +86,7 @@ fn bounds_of(plan: &Plan, scene: &Scene, number: usize, seed: u64, window: Windo
     let measured = |f: &Frame| window.holds(f.at);
     let end = plan.end();
     let frames = film.frames.iter().zip(&whole).map(|(f, whole)| (f.class, f.at, *whole));
-    let decodable = Video::decodable_of(frames, latency, closed, end);
+    let decodable = Video::decodable_of(frames, latency, dependence, end);
     let decodable: Vec<bool> =
         film.frames.iter().zip(decodable).filter(|(f, _)| measured(f)).filter_map(|d| d.1).collect();
     let offline = film.frames.iter().zip(&whole).filter(|(f, whole)| measured(f) && **whole).count();

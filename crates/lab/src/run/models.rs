@@ -26,7 +26,7 @@ pub(super) fn rate(r: Rate) -> Value {
 }
 
 /// Recordings are long: of those a hash, beside how much there is.
-fn hash(recorded: &impl Debug) -> Value {
+pub(super) fn hash(recorded: &impl Debug) -> Value {
     let mut hash = Fingerprint::default();
     format!("{recorded:?}").bytes().for_each(|b| hash.add(u64::from(b)));
     format!("{:016x}", hash.value()).into()
@@ -189,7 +189,7 @@ pub(super) fn traffic(t: &TrafficConfig) -> Value {
             "kind": "video", "rate": rate(*r), "fps": fps, "group": group, "anchor-every": anchor_every,
             "ratio": ratio, "sigma": sigma,
         }),
-        TrafficConfig::VideoTrace(VideoTrace { frames, fps, repeat }) => json!({
+        TrafficConfig::VideoTrace(VideoTrace { frames, needs: _, fps, repeat }) => json!({
             "kind": "video-trace", "frames": frames.len(), "hash": hash(frames), "fps": fps, "repeat": repeat,
         }),
         other => unknown(other),

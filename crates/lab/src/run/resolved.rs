@@ -3,7 +3,7 @@
 mod transports;
 
 use super::models::{self, rate, time};
-use crate::metrics::Cut;
+use crate::metrics::{Cut, Dependence};
 use crate::node::{Follow, Follows};
 use crate::scenario::{Flow, Plan, Playout, Point};
 use anabranch_media::HEADER_LEN;
@@ -218,11 +218,16 @@ fn of_flow(to: &mut Below<'_>, f: &Flow) -> Result<(), String> {
     to.put("start-within", time(*start_within));
     to.put("processing", time(*processing));
     to.put("traffic", models::traffic(traffic));
-    if let Some(Playout { after, fps, closed }) = playout {
+    if let Some(Playout { after, fps, dependence }) = playout {
         to.put("playout", time(*after));
         to.put("playout-fps", *fps);
-        if *closed {
+        if let Dependence::Display { closed: true } | Dependence::Decoding { closed: true } = dependence {
             to.put("playout-closed-gop", true);
+        }
+        match dependence {
+            Dependence::Display { .. } => {}
+            Dependence::Decoding { .. } => to.put("playout-order", "decoding"),
+            Dependence::Named(needs) => to.put("playout-needs", models::hash(needs)),
         }
     }
     if let Some(deadline) = deadline {

@@ -6,7 +6,7 @@ use super::tcp_udp::{self, OF_TCP};
 use super::traffic::{self, Traffic};
 use super::units::{BitRate, Names, Time};
 use crate::document::{Part, Problem, Table, Value, read as read_keys};
-use crate::metrics::Cut;
+use crate::metrics::{Cut, Dependence};
 use crate::node::{Delivery, Follow, Follows, Streams};
 use anabranch_base::{Duration, Rate};
 use anabranch_policy::registry::Hook;
@@ -64,14 +64,14 @@ impl Flow {
 }
 
 /// A viewer of a flow of video frames.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Playout {
     /// A frame is shown so long after it was made.
     pub after: Duration,
     /// Frames per second.
     pub fps: f64,
-    /// The last B frames of a group need no I of the next.
-    pub closed: bool,
+    /// What a frame needs to be decoded.
+    pub dependence: Dependence,
 }
 
 /// Payload of the largest datagram of a UDP flow: what is larger leaves as several.
@@ -209,12 +209,12 @@ pub(super) fn read(table: &Table) -> Result<Vec<Flow>, Problem> {
         let what = format!("web has a connection for each transfer, and {} is one: choose another", transport.name());
         return Err(part.at("traffic", what));
     }
-    let closed = traffic.has_closed_groups();
+    let dependence = traffic.dependence();
     let traffic = traffic.config(full).map_err(|e| part.at("traffic", e))?;
     if let Transport::Sctp(s) = &transport {
         fits_send_buffer(part, &traffic, s)?;
     }
-    let playout = playout(part, &basic, &traffic, closed)?;
+    let playout = playout(part, &basic, &traffic, dependence)?;
     let follow = follow(part, &basic, &traffic, &transport)?;
     let psnr_rate = basic.psnr_rate.as_ref().map(|r| r.0);
     if psnr_rate.is_some_and(|r| r.bits_per_sec() == 0) {
@@ -222,14 +222,14 @@ pub(super) fn read(table: &Table) -> Result<Vec<Flow>, Problem> {
     }
     let deadline = deadline(part, &basic, &traffic, &transport, playout.is_some())?;
     let video = matches!(traffic, TrafficConfig::Video(_) | TrafficConfig::VideoTrace(_));
-    let mut cut = playout.map(|_| Cut::plain(full));
+    let mut cut = playout.as_ref().map(|_| Cut::plain(full));
     if let Transport::Sctp(s) = &mut transport {
         if video && said.class {
             return Err(part.at("class", "is that of each frame in traffic of kind video or video-trace: remove it"));
         }
         if video {
             cut = Some(Cut::media());
-            s.delivery = said.of_video(s.delivery, playout);
+            s.delivery = said.of_video(s.delivery, playout.as_ref());
         } else if let Some(key) = said.by_class {
             return Err(part.at(key, "is a list by class of frames: traffic of other kinds takes one value"));
         }
@@ -254,7 +254,7 @@ pub(super) fn read(table: &Table) -> Result<Vec<Flow>, Problem> {
         processing: processing.map_or(Duration::ZERO, |t| t.0),
         traffic: traffic.clone(),
         transport: transport.clone(),
-        playout,
+        playout: playout.clone(),
         cut,
         follow,
         deadline,
@@ -284,11 +284,18 @@ fn fits_send_buffer(part: Part<'_>, traffic: &TrafficConfig, s: &Sctp) -> Result
 }
 
 /// What is shown of a flow of frames, and when.
-fn playout(part: Part<'_>, keys: &Basic, traffic: &TrafficConfig, closed: bool) -> Result<Option<Playout>, Problem> {
+fn playout(
+    part: Part<'_>,
+    keys: &Basic,
+    traffic: &TrafficConfig,
+    pattern: Dependence,
+) -> Result<Option<Playout>, Problem> {
     let Some(Time(after)) = keys.playout.as_ref() else { return Ok(None) };
     match traffic {
-        TrafficConfig::Video(Video { fps, .. }) | TrafficConfig::VideoTrace(VideoTrace { fps, .. }) => {
-            Ok(Some(Playout { after: *after, fps: *fps, closed }))
+        TrafficConfig::Video(Video { fps, .. }) => Ok(Some(Playout { after: *after, fps: *fps, dependence: pattern })),
+        TrafficConfig::VideoTrace(VideoTrace { needs, fps, .. }) => {
+            let dependence = needs.clone().map_or(pattern, Dependence::Named);
+            Ok(Some(Playout { after: *after, fps: *fps, dependence }))
         }
         _ => Err(part.at("playout", "is for traffic of kind video or video-trace: remove it")),
     }
@@ -375,7 +382,7 @@ impl Said {
     }
 
     /// The frames of a video go as `anabranch send` sends them, but for what the flow says.
-    fn of_video(&self, d: Delivery, playout: Option<Playout>) -> Delivery {
+    fn of_video(&self, d: Delivery, playout: Option<&Playout>) -> Delivery {
         let own = Delivery::of_video(playout.map(|p| p.after));
         Delivery {
             streams: if self.streams { d.streams } else { own.streams },

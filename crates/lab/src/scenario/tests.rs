@@ -1,4 +1,5 @@
 use super::*;
+use crate::metrics::Dependence;
 
 /// A scenario of twenty lines.
 const SMALL: &str = r#"
@@ -229,7 +230,11 @@ fn viewers_need_frames_and_a_star_takes_several_flows() {
         1,
     );
     let points = parse(&film).and_then(|s| s.points()).expect("a scenario");
-    let watched = Playout { after: anabranch_base::Duration::from_millis(300), fps: 25.0, closed: false };
+    let watched = Playout {
+        after: anabranch_base::Duration::from_millis(300),
+        fps: 25.0,
+        dependence: Dependence::Display { closed: false },
+    };
     assert_eq!(points[0].plan.flows[0].playout, Some(watched));
 }
 

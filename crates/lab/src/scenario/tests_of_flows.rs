@@ -1,14 +1,19 @@
-//! Units of the keys of flows.
+//! Units of the keys of flows, and what the frames of a film need.
 
 use super::*;
+use crate::metrics::Dependence;
 use anabranch_policy::registry::Hook;
 
 fn read(flow: &str) -> Result<Plan, String> {
+    read_with(flow, &|_| Err(String::new()))
+}
+
+fn read_with(flow: &str, file: &dyn Fn(&str) -> Result<String, String>) -> Result<Plan, String> {
     let text = format!(
         "name = \"f\"\nduration = \"5s\"\nmetrics = [\"main.goodput\"]\n[topology]\nkind = \"single-path\"\n\
          rate = \"1mbit\"\n[[flow]]\nname = \"main\"\n{flow}\n"
     );
-    let s = Scenario::parse("f.toml", &text, &|_| Err(String::new())).and_then(|s| s.points());
+    let s = Scenario::parse("f.toml", &text, file).and_then(|s| s.points());
     s.map(|mut points| points.remove(0).plan).map_err(|e| e.to_string())
 }
 
@@ -135,4 +140,32 @@ fn a_receiver_may_be_of_another_kind() {
     assert!(wrong.starts_with("f.toml:10: flow `main`: `peer`: ") && wrong.contains("sctp"), "{wrong}");
     let wrong = read("transport = \"tcp\"\npeer = \"sctp\"").expect_err("no policies");
     assert!(wrong.contains("`peer` says nothing in a flow over tcp"), "{wrong}");
+}
+
+/// A trace goes by what it says; one that says nothing is in decoding order unless the scenario has another.
+#[test]
+fn a_trace_is_judged_by_what_it_says() {
+    let with = |trace: &str, keys: &str| {
+        let frames = format!("kind = \"video-trace\", frames = {{ file = \"f.txt\" }}{keys}");
+        let flow = format!("transport = \"udp\"\nplayout = \"300ms\"\ntraffic = {{ {frames} }}");
+        let plan = read_with(&flow, &|_| Ok(trace.to_owned()))?;
+        Ok::<_, String>(plan.flows[0].playout.clone().expect("a viewer").dependence)
+    };
+    let (silent, saying) = ("I 9\nP 9\n", "I 9 needs none\nP 9 needs 1\n");
+    for (keys, expected) in [
+        ("", Dependence::Decoding { closed: false }),
+        (", closed-gop = true", Dependence::Decoding { closed: true }),
+        (", order = \"decoding\"", Dependence::Decoding { closed: false }),
+        (", order = \"display\"", Dependence::Display { closed: false }),
+        (", order = \"display\", closed-gop = true", Dependence::Display { closed: true }),
+    ] {
+        assert_eq!(with(silent, keys), Ok(expected), "{keys}");
+    }
+    assert!(matches!(with(saying, ""), Ok(Dependence::Named(_))));
+    for (keys, key) in [(", closed-gop = true", "closed-gop"), (", order = \"display\"", "order")] {
+        let e = with(saying, keys).expect_err("it would do nothing");
+        assert!(e.contains(&format!("f.txt says what each frame needs: remove `{key}`")), "{e}");
+    }
+    let e = with(silent, ", order = \"shown\"").expect_err("no order");
+    assert!(e.contains("traffic.order") && e.contains("display"), "{e}");
 }

@@ -2,6 +2,7 @@
 
 use super::units::{AnyRate, BitRate, Share, Size, Time};
 use crate::document::{self, Problem, ReadError, Table, Value};
+use crate::metrics::Dependence;
 use anabranch_base::{Duration, Rate};
 use anabranch_sim::netem::nearest;
 use anabranch_sim::traffic::{
@@ -84,7 +85,13 @@ pub(super) enum Traffic {
         closed_gop: Option<bool>,
     },
     /// Frames of a recorded video.
-    VideoTrace { frames: FileText, fps: Option<f64>, repeat: Option<bool>, closed_gop: Option<bool> },
+    VideoTrace {
+        frames: FileText,
+        fps: Option<f64>,
+        repeat: Option<bool>,
+        order: Option<Order>,
+        closed_gop: Option<bool>,
+    },
 }
 
 /// A mean rate: `"1mbit"`, or `{ from = "0bit", to = "1mbit", every = "10s" }`, which is drawn again and again.
@@ -163,6 +170,14 @@ pub(super) struct FileText {
     text: String,
 }
 
+/// In which order a trace has its frames.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Order {
+    Decoding,
+    Display,
+}
+
 /// Programs whose traces are known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -193,11 +208,16 @@ impl Traffic {
     /// Bulk without end.
     pub const BULK: Traffic = Traffic::Bulk { size: None, total: None };
 
-    /// The last B frames of a group need no frame of the next.
-    pub fn has_closed_groups(&self) -> bool {
+    /// What frames need by the pattern of their classes.
+    pub fn dependence(&self) -> Dependence {
         match self {
-            Traffic::Video { closed_gop, .. } | Traffic::VideoTrace { closed_gop, .. } => closed_gop.unwrap_or(false),
-            _ => false,
+            Traffic::VideoTrace { order: None | Some(Order::Decoding), closed_gop, .. } => {
+                Dependence::Decoding { closed: closed_gop.unwrap_or(false) }
+            }
+            Traffic::Video { closed_gop, .. } | Traffic::VideoTrace { closed_gop, .. } => {
+                Dependence::Display { closed: closed_gop.unwrap_or(false) }
+            }
+            _ => Dependence::Display { closed: false },
         }
     }
 
@@ -265,10 +285,15 @@ impl Traffic {
                     ..v
                 })
             }
-            Traffic::VideoTrace { frames: FileText { file, text }, fps, repeat, closed_gop: _ } => {
+            Traffic::VideoTrace { frames: FileText { file, text }, fps, repeat, order, closed_gop } => {
                 let fps = fps.unwrap_or(Video::STANDARD.fps);
                 let trace = VideoTrace::parse(&text, fps, repeat.unwrap_or(true));
-                TrafficConfig::VideoTrace(trace.map_err(|e| format!("{file}: {e}"))?)
+                let trace = trace.map_err(|e| format!("{file}: {e}"))?;
+                let idle = [("order", order.is_some()), ("closed-gop", closed_gop.is_some())];
+                if let Some((key, _)) = idle.iter().find(|(_, said)| *said && trace.needs.is_some()) {
+                    return Err(format!("{file} says what each frame needs: remove `{key}`"));
+                }
+                TrafficConfig::VideoTrace(trace)
             }
         };
         config.check()?;

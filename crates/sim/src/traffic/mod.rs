@@ -30,7 +30,7 @@ pub use redraw::Redraw;
 pub use sizes::Sizes;
 pub use thin::{Gaps, Thin, ThinApp};
 pub use vbr::Vbr;
-pub use video::{Video, VideoTrace};
+pub use video::{Needs, Video, VideoTrace};
 pub use web::Web;
 
 use anabranch_base::{Instant, RandomStream};

@@ -6,6 +6,7 @@ use crate::TraceError;
 use crate::draw::normal;
 use crate::trace::lines;
 use anabranch_base::{Duration, Instant, RandomStream, Rate};
+use std::sync::Arc;
 
 /// A synthetic sequence in display order, G(`group`, `anchor_every`): an I frame, then P frames each
 /// `anchor_every` frames with B frames in between, again after `group` frames.
@@ -110,11 +111,27 @@ impl super::Source for Source {
     }
 }
 
+/// Which frames before it each frame of a recorded sequence needs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Needs(Arc<[Vec<u32>]>);
+
+impl Needs {
+    /// What frame `number` of a source needs, as numbers of frames; a source that repeats the sequence goes on counting.
+    /// `None` stands for a frame in front of the sequence, which never comes.
+    pub fn of(&self, number: usize) -> impl Iterator<Item = Option<usize>> + '_ {
+        let place = number.checked_rem(self.0.len()).unwrap_or(0);
+        let back = self.0.get(place).map_or(&[][..], Vec::as_slice);
+        back.iter().map(move |back| (*back as usize <= place).then(|| number - *back as usize))
+    }
+}
+
 /// The frames of a recorded sequence.
 #[derive(Clone, PartialEq, Debug)]
 pub struct VideoTrace {
     /// Class and size in bytes of each frame, in the order they are sent.
     pub frames: Vec<(FrameClass, u64)>,
+    /// Which frames each one needs, where the trace says it.
+    pub needs: Option<Needs>,
     /// Frames per second.
     pub fps: f64,
     /// Begin again after the last frame?
@@ -127,14 +144,29 @@ impl VideoTrace {
     /// read as they are; their `H` (headers of the sequence) counts as `I`. Empty lines and comments
     /// from `#` on are skipped.
     ///
+    /// The word `needs` behind the size says which frames the frame needs: how many frames before it each of them is, or
+    /// `none`. Either every line has it or none has. A distance beyond the first frame stands for one that is not in the
+    /// sequence: the frame can never be decoded.
+    ///
     /// # Errors
-    /// The first line that has no class or no size.
+    /// The first line that has no class or no size, or says of what it needs other than the lines before it do.
     pub fn parse(text: &str, fps: f64, repeat: bool) -> Result<Self, TraceError> {
-        let frames = lines(text).map(|(n, line)| parse_frame(n, line)).collect::<Result<Vec<_>, _>>()?;
+        let (mut frames, mut needs) = (Vec::new(), Vec::new());
+        for (n, line) in lines(text) {
+            let (frame, its) = parse_frame(n, line)?;
+            if !frames.is_empty() && needs.is_empty() == its.is_some() {
+                let what =
+                    "some frames say what they need and others do not: write `needs none` for one that needs none";
+                return Err(TraceError::at(n, what));
+            }
+            frames.push(frame);
+            needs.extend(its);
+        }
         if frames.is_empty() {
             return Err(TraceError::at(0, "there is no frame in this trace"));
         }
-        Ok(VideoTrace { frames, fps, repeat })
+        let needs = (!needs.is_empty()).then(|| Needs(needs.into()));
+        Ok(VideoTrace { frames, needs, fps, repeat })
     }
 
     pub(super) fn check(&self) -> Result<(), &'static str> {
@@ -146,7 +178,8 @@ impl VideoTrace {
     }
 }
 
-fn parse_frame(number: usize, line: &str) -> Result<(FrameClass, u64), TraceError> {
+/// Class and bytes of a frame, and how far before it those are that it needs, where the line says so.
+fn parse_frame(number: usize, line: &str) -> Result<((FrameClass, u64), Option<Vec<u32>>), TraceError> {
     let mut words = line.split([' ', '\t', ',', ';']).filter(|w| !w.is_empty()).peekable();
     words.next_if(|w| w.bytes().all(|b| b.is_ascii_digit()));
     let class = match words.next() {
@@ -157,9 +190,26 @@ fn parse_frame(number: usize, line: &str) -> Result<(FrameClass, u64), TraceErro
         None => return Err(TraceError::at(number, "a frame class (I, P or B) and a size in bytes are wanted")),
     };
     let size = words.next().unwrap_or_default();
-    match size.parse() {
-        Ok(size) if size > 0 => Ok((class, size)),
-        _ => Err(TraceError::at(number, format!("`{size}` is no size: write whole bytes above zero"))),
+    let size = match size.parse() {
+        Ok(size) if size > 0 => size,
+        _ => return Err(TraceError::at(number, format!("`{size}` is no size: write whole bytes above zero"))),
+    };
+    let needs = match words.next() {
+        Some("needs") => Some(parse_needs(number, &words.collect::<Vec<_>>())?),
+        _ => None,
+    };
+    Ok(((class, size), needs))
+}
+
+fn parse_needs(number: usize, words: &[&str]) -> Result<Vec<u32>, TraceError> {
+    let wrong = |what: &str| {
+        let wanted = "write how many frames before this one those are that it needs, from 1 on, or `none`";
+        TraceError::at(number, format!("`needs {what}`: {wanted}"))
+    };
+    match words {
+        [] => Err(wrong("")),
+        ["none"] => Ok(Vec::new()),
+        back => back.iter().map(|w| w.parse().ok().filter(|n| *n > 0).ok_or_else(|| wrong(w))).collect(),
     }
 }
 
@@ -236,6 +286,30 @@ mod tests {
     }
 
     #[test]
+    fn a_trace_says_what_frames_need() {
+        let parse = |text| VideoTrace::parse(text, 25.0, true);
+        let needs = parse("I 9 needs none\nP 9 needs 1\nB 9,needs,1,2 # both\nB 9 needs 1 4\n").unwrap().needs.unwrap();
+        let of = |n| needs.of(n).collect::<Vec<_>>();
+        assert_eq!([of(0), of(1), of(2)], [vec![], vec![Some(0)], vec![Some(1), Some(0)]]);
+        // The last one needs what was before the first; again and again.
+        assert_eq!(of(3), [Some(2), None]);
+        assert_eq!([of(4), of(6), of(7)], [vec![], vec![Some(5), Some(4)], vec![Some(6), None]]);
+        assert_eq!(parse("1 I 9 1 segment at 40 ms\n").unwrap().needs, None);
+        let error = |text| parse(text).unwrap_err().to_string();
+        for (text, line) in [("I 9 needs none\nP 9\n", 2), ("I 9\n\nP 9 needs 1\n", 3)] {
+            assert!(
+                error(text).starts_with(&format!("line {line}: some frames say what they need")),
+                "{}",
+                error(text)
+            );
+        }
+        for bad in ["", "0", "-1", "x", "1 none", "none 1", "1.5"] {
+            let e = parse(&format!("I 9 needs {bad}\n")).unwrap_err().to_string();
+            assert!(e.starts_with("line 1: `needs") && e.contains("write how many frames before"), "{e}");
+        }
+    }
+
+    #[test]
     fn a_bad_trace_is_named_by_line() {
         let error = |text| VideoTrace::parse(text, 25.0, false).unwrap_err().to_string();
         assert_eq!(error("I 5\nX 7\n"), "line 2: `X` is no frame class: write I, P or B");
@@ -252,7 +326,7 @@ mod tests {
         assert!(bad(Video { fps: 0.0, ..Video::STANDARD }) && bad(Video { fps: f64::NAN, ..Video::STANDARD }));
         assert!(bad(Video { group: 0, ..Video::STANDARD }) && bad(Video { ratio: [0.0; 3], ..Video::STANDARD }));
         assert!(bad(Video { sigma: -0.1, ..Video::STANDARD }) && bad(Video { rate: Rate::ZERO, ..Video::STANDARD }));
-        let empty = TrafficConfig::VideoTrace(VideoTrace { frames: vec![], fps: 25.0, repeat: true });
+        let empty = TrafficConfig::VideoTrace(VideoTrace { frames: vec![], needs: None, fps: 25.0, repeat: true });
         assert!(empty.check().is_err());
         assert_eq!(empty.build(1, "v").next(Instant::ZERO), None);
     }
