@@ -26,6 +26,9 @@ pub struct Compare {
     pub a: String,
     /// The other one.
     pub b: String,
+    /// The metric of the other one, where it is another: what one flow has beside what a second one has elsewhere.
+    #[serde(default, rename = "metric-of-b", skip_serializing_if = "Option::is_none")]
+    pub metric_of_b: Option<String>,
     /// How they are compared.
     #[serde(rename = "as")]
     pub how: How,
@@ -41,6 +44,8 @@ pub enum How {
     Impact,
     /// `a - b`, in the metric's unit.
     Difference,
+    /// `|a - b|`, in the metric's unit: how far apart they are, whichever is higher.
+    Distance,
     /// `a / b`.
     Ratio,
 }
@@ -52,13 +57,19 @@ impl How {
             How::Advantage => a.relative_to(b),
             How::Impact => b.relative_to(a).map(Measured::absolute),
             How::Difference => a.minus(b),
+            How::Distance => a.minus(b).map(Measured::absolute),
             How::Ratio => a.over(b),
         }
     }
 
     /// True when the result has no unit.
     pub const fn relative(self) -> bool {
-        !matches!(self, How::Difference)
+        !matches!(self, How::Difference | How::Distance)
+    }
+
+    /// True when the result is an absolute value, of a mean whose sign may not be sure.
+    pub const fn folded(self) -> bool {
+        matches!(self, How::Impact | How::Distance)
     }
 }
 
@@ -178,12 +189,17 @@ impl<'t> Reader<'t> {
     /// [`Gap`] says what is missing.
     pub fn quantity(&self, q: Quantity<'_>, at: &Point) -> Result<Measured, Gap> {
         let Some(c) = q.compare else { return self.mean(q, at) };
-        let side = |value: &String| {
+        let side = |value: &String, metric: &str| {
             let mut at = at.clone();
             at.insert(c.key.clone(), value.clone());
-            self.mean(q, &at)
+            let own = Quantity { metric, ..q };
+            let factor = convert(self.unit_of(metric)?, self.unit_of(q.metric)?);
+            let factor = factor.ok_or_else(|| Gap::Metric { scenario: words(&at), metric: metric.to_owned() })?;
+            let measured = self.mean(own, &at)?;
+            // What is in the unit already stays the very same number.
+            if factor == 1.0 { Ok(measured) } else { measured.line(factor, 0.0).ok_or_else(|| Gap::Zero(words(&at))) }
         };
-        let (a, b) = (side(&c.a)?, side(&c.b)?);
+        let (a, b) = (side(&c.a, q.metric)?, side(&c.b, c.metric_of_b.as_deref().unwrap_or(q.metric))?);
         c.how.of(&a, &b).ok_or_else(|| Gap::Zero(words(at)))
     }
 
@@ -259,14 +275,19 @@ impl<'t> Reader<'t> {
         convert(from, to).ok_or_else(|| Gap::Unit { from: from.to_owned(), to: to.to_owned() })
     }
 
+    /// The unit of a metric of the table.
+    fn unit_of(&self, name: &str) -> Result<&'t str, Gap> {
+        let metric = self.table.metrics.iter().find(|m| m.name == name);
+        let gap = || Gap::Metric { scenario: self.table.scenario.clone(), metric: name.to_owned() };
+        Ok(metric.ok_or_else(gap)?.unit.as_str())
+    }
+
     /// The unit in which a quantity is measured.
     ///
     /// # Errors
     /// [`Gap::Metric`] for an unknown metric.
     pub fn unit(&self, q: Quantity<'_>) -> Result<&'t str, Gap> {
-        let metric = self.table.metrics.iter().find(|m| m.name == q.metric);
-        let gap = || Gap::Metric { scenario: self.table.scenario.clone(), metric: q.metric.to_owned() };
-        let unit = metric.ok_or_else(gap)?.unit.as_str();
+        let unit = self.unit_of(q.metric)?;
         Ok(if q.compare.is_some_and(|c| c.how.relative()) { "" } else { unit })
     }
 }
@@ -335,14 +356,18 @@ mod tests {
         let t = table();
         let r = Reader::new(&t);
         let value = |how| {
-            let c = Compare { key: "p".into(), a: "1".into(), b: "2".into(), how };
+            let c = Compare { key: "p".into(), a: "1".into(), b: "2".into(), metric_of_b: None, how };
             let q = Quantity { compare: Some(&c), ..Quantity::of("m") };
             r.quantity(q, &at(&[("l", "1")])).unwrap().value()
         };
         let (a, b) = (11.2, 21.2);
-        for (how, expected) in
-            [(How::Advantage, (a - b) / b), (How::Impact, (b - a) / a), (How::Difference, a - b), (How::Ratio, a / b)]
-        {
+        for (how, expected) in [
+            (How::Advantage, (a - b) / b),
+            (How::Impact, (b - a) / a),
+            (How::Difference, a - b),
+            (How::Ratio, a / b),
+            (How::Distance, b - a),
+        ] {
             assert!((value(how) - expected).abs() < 1e-9, "{how:?}");
         }
     }

@@ -92,16 +92,18 @@ impl Reference {
             return self.mean(q, at, table).map(|(value, interval)| whole(value, interval));
         }
         let c = q.compare.filter(|_| self.compare.is_none())?;
-        let side = |value: &String| {
+        let side = |value: &String, metric| {
             let mut at = at.clone();
             at.insert(c.key.clone(), value.clone());
-            self.mean(q, &at, table).map(|v| v.0)
+            self.mean(Quantity { metric, ..q }, &at, table).map(|v| v.0)
         };
-        let (a, b) = (side(&c.a)?, side(&c.b)?);
+        // Of another metric it may be in another unit.
+        let (a, b) = (side(&c.a, q.metric)?, side(&c.b, q.metric).filter(|_| c.metric_of_b.is_none())?);
         let value = match c.how {
             How::Advantage => a / b - 1.0,
             How::Impact => (b / a - 1.0).abs(),
             How::Difference => a - b,
+            How::Distance => (a - b).abs(),
             How::Ratio => a / b,
         };
         value.is_finite().then(|| whole(value, None))

@@ -155,3 +155,51 @@ fn the_scenario_of_the_documentation_is_one() {
     let s = Scenario::parse("docs/LAB.md", text, &|_| Err(String::new())).unwrap_or_else(|e| panic!("{e}"));
     assert!(text.lines().count() < 30 && s.runs() == 30);
 }
+
+/// Rivals of which only abstracts were at hand: a reader has to see that wherever they stand beside something.
+const RECONSTRUCTED: [&str; 3] = ["CMT-QA", "NC-MPTCP", "FMTCP"];
+
+#[test]
+fn reconstructions_are_named_so_wherever_they_are_shown() {
+    for shipped in SHIPPED {
+        let named = format!("{}: `{{}}` needs `(reconstruction)`", shipped.name);
+        for (file, text) in shipped.files.iter().filter(|f| f.0.ends_with(".toml")) {
+            let table: toml::Table = text.parse().unwrap_or_else(|e| panic!("{file}: {e}"));
+            let sweeps = table.get("sweep").and_then(toml::Value::as_array).into_iter().flatten();
+            for sweep in sweeps {
+                let [values, sets] = ["values", "as"].map(|k| sweep.get(k).and_then(toml::Value::as_array));
+                for (value, set) in values.into_iter().flatten().zip(sets.into_iter().flatten()) {
+                    let transport = set.get("transport").and_then(toml::Value::as_str).unwrap_or_default();
+                    let value = value.as_str().unwrap_or_default();
+                    let is_one = matches!(transport, "nc-mptcp" | "fmtcp") || RECONSTRUCTED.contains(&value);
+                    let says = value.ends_with("(reconstruction)");
+                    assert!(says || !is_one, "{file}, {}", named.replace("{}", value));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn claims_beside_reconstructions_say_so() {
+    let e = Experiment::shipped("cmt-cl-fd").expect("shipped").expect("no mistakes");
+    assert!(
+        e.about.question.contains("reconstructions") && e.about.notes.iter().any(|n| n.contains("reconstructions"))
+    );
+    // What a reader gets of a claim before anything ran: the note is there whatever comes out.
+    let nothing = Results { experiment: e.name.clone(), form: Form::Quick, tables: Vec::new() };
+    let csv = to_csv(&judge(&e.about.claims, &nothing, &[]));
+    let mut beside = 0;
+    for (claim, line) in e.about.claims.iter().zip(csv.lines().skip(1)) {
+        let compares = format!("{claim:?}");
+        if RECONSTRUCTED.iter().any(|r| compares.contains(&format!("\"{r} (reconstruction)\""))) {
+            beside += 1;
+            assert!(line.contains("reconstruction.") || line.contains("reconstructions."), "{line}");
+        }
+    }
+    assert!(beside >= 60, "{beside}");
+    let lines: Vec<&str> = e.about.figures.iter().flat_map(|f| &f.lines).filter_map(|l| l.name.as_deref()).collect();
+    for line in lines.iter().filter(|l| RECONSTRUCTED.iter().any(|r| l.starts_with(r))) {
+        assert!(line.ends_with("(reconstruction)"), "a line of a figure: {line}");
+    }
+}

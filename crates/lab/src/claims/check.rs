@@ -27,6 +27,19 @@ impl Claim {
                 part.fields().and_then(|()| part.names(scenarios))?;
             }
             Claim::one_unit(&parts, scenarios)?;
+            for part in parts.iter().filter(|p| !p.any.is_empty()) {
+                let all = part.alternatives()?;
+                let places = |c: &Claim| (c.at.clone(), c.each.clone(), c.over.clone(), c.values.clone());
+                for one in &all {
+                    one.fields().and_then(|()| one.names(scenarios)).map_err(|e| format!("`any`: {e}"))?;
+                    let bounds = [one.above, one.below, one.at_least, one.at_most];
+                    let single = one.kind == Kind::Bound && bounds.iter().flatten().count() == 1;
+                    if !single || !one.any.is_empty() || places(one) != places(&all[0]) {
+                        return Err("`any`: each is one bound, at the same places".into());
+                    }
+                }
+                Claim::one_unit(&all, scenarios)?;
+            }
             let pair = self.compare.as_ref().and_then(Compare::scenarios);
             pair.map_or_else(|| self.conditions(scenarios), |_| Ok(()))
         };
@@ -89,6 +102,7 @@ impl Claim {
             ("percentile", self.percentile.is_some(), false, tested && !self.median_of_maxima),
             ("median-of-maxima", self.median_of_maxima, false, tested),
             ("formula", self.formula.is_some(), kind == K::Formula, kind == K::Formula),
+            ("any", !self.any.is_empty(), false, kind == K::Bound),
             ("constants", !self.constants.is_empty(), false, kind == K::Formula),
             ("than", self.than.is_some(), kind == K::Inequality, kind == K::Inequality),
             ("factor", self.factor.is_some(), false, kind == K::Inequality),
@@ -193,6 +207,7 @@ impl Claim {
             return Err(format!("scenario `{name}` does not measure `{metric}`: add it to `metrics`"));
         }
         self.units(shape, metric)?;
+        self.of_b(shape, metric)?;
         let mut spoken: Vec<(&str, &str)> = Vec::new();
         spoken.extend(self.at.iter().map(|(k, v)| (k.as_str(), v.as_str())));
         spoken.extend(self.each.iter().flat_map(|(k, all)| all.iter().map(|v| (k.as_str(), v.as_str()))));
@@ -240,6 +255,21 @@ impl Claim {
         match convert(b, a) {
             Some(_) => Ok(()),
             None => Err(format!("`than`: `{metric}` and `{than}` do not measure the same, one in `{a}`, one in `{b}`")),
+        }
+    }
+
+    /// The other side of a comparison may be another metric, of the same kind.
+    fn of_b(&self, shape: &Shape<'_>, metric: &str) -> Result<(), String> {
+        let Some(other) = self.compare.as_ref().and_then(|c| c.metric_of_b.as_deref()) else { return Ok(()) };
+        if !shape.metrics.contains(&other) {
+            return Err(format!("scenario `{}` does not measure `{other}`: add it to `metrics`", shape.name));
+        }
+        let (a, b) = (shape.unit(metric).unwrap_or_default(), shape.unit(other).unwrap_or_default());
+        match convert(b, a) {
+            Some(_) => Ok(()),
+            None => Err(format!(
+                "`metric-of-b`: `{metric}` and `{other}` do not measure the same, one in `{a}`, one in `{b}`"
+            )),
         }
     }
 

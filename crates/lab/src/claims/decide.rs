@@ -74,6 +74,10 @@ pub(super) struct Found {
     pub elsewhere: Vec<Elsewhere>,
     /// The quantity is an absolute value of what is known.
     pub folded: bool,
+    /// Of a difference of two distances: their sum, which lies above zero where the sign of neither turns it round.
+    pub turned: Option<Known>,
+    /// Others of which one is enough.
+    pub instead: Vec<Found>,
     pub test: Test,
 }
 
@@ -88,8 +92,18 @@ impl Found {
             further: None,
             elsewhere: Vec::new(),
             folded: false,
+            turned: None,
+            instead: Vec::new(),
             test,
         }
+    }
+
+    /// Any of them: what is shown is the one that speaks most for it.
+    pub fn any(mut all: Vec<Found>) -> Option<Self> {
+        let for_it = |f: &Found| f.sides().map_or(1.0, |s| s.0);
+        let best = (0..all.len()).min_by(|a, b| for_it(&all[*a]).total_cmp(&for_it(&all[*b])))?;
+        let first = all.remove(best);
+        Some(Found { instead: all, ..first })
     }
 
     /// Its absolute value, if `fold`.
@@ -107,12 +121,28 @@ impl Found {
         self
     }
 
-    /// The one-sided p-values of what is claimed and of its opposite.
+    /// The one-sided p-values of what is claimed and of its opposite. Of several of which one is enough, one has to be so
+    /// surely that chance among them all is no reason (Bonferroni), and against it must speak each.
     fn sides(&self) -> Option<(f64, f64)> {
+        let mut both = self.own_sides()?;
+        for other in &self.instead {
+            let (a, b) = other.own_sides()?;
+            both = (both.0.min(a), both.1.max(b));
+        }
+        let several = 1 + self.instead.len();
+        Some(((both.0 * several as f64).min(1.0), both.1))
+    }
+
+    fn own_sides(&self) -> Option<(f64, f64)> {
         let known = self.known.as_ref()?;
         if let Some(value) = known.exact() {
             let so = self.test.of_exact(if self.folded { value.abs() } else { value });
             return Some(if so { (0.0, 1.0) } else { (1.0, 0.0) });
+        }
+        if let Some(sum) = &self.turned {
+            let (a, b) = self.test.sides(known);
+            let sure = sum.above(0.0);
+            return Some((a.max(sure), b.max(sure)));
         }
         Some(match self.test {
             Test::Above(x) | Test::AtLeast(x) if self.folded => {

@@ -150,12 +150,36 @@ fn all_steps(claim: &Claim, results: &Results, references: &[Reference]) -> Resu
     let parts = claim.parts().unwrap_or_default();
     for part in parts.iter().filter(|p| p.kind != Kind::NotTestable) {
         let prefix = part.prefix(&parts);
-        let (mut found, u) = found(part, results, references)?;
+        let (mut found, u) = any_found(part, results, references)?;
         found.iter_mut().for_each(|s| s.what.insert_str(0, &prefix));
         all.extend(found);
         unit = u;
     }
     Ok((decide(all), unit))
+}
+
+/// The steps of one part, each that of the claim or of one of its `any` at the same place.
+fn any_found(claim: &Claim, results: &Results, references: &[Reference]) -> Result<(Vec<Found>, String), Gap> {
+    if claim.any.is_empty() {
+        return found(claim, results, references);
+    }
+    let mut places: Vec<(String, Vec<Found>)> = Vec::new();
+    let (mut unit, alternatives) = (String::new(), claim.alternatives().unwrap_or_default());
+    for one in &alternatives {
+        let (all, u) = found(one, results, references)?;
+        unit = u;
+        for mut step in all {
+            let place = step.what.clone();
+            step.what.insert_str(0, &one.which());
+            match places.iter_mut().find(|p| p.0 == place) {
+                Some((_, there)) => there.push(step),
+                None => places.push((place, vec![step])),
+            }
+        }
+    }
+    // A form with fewer points may lack one of them somewhere: there nothing is said.
+    let whole = places.into_iter().filter(|(_, there)| there.len() == alternatives.len());
+    Ok((whole.filter_map(|(_, there)| Found::any(there)).collect(), unit))
 }
 
 /// The steps of one part in all its scenarios, over complete pairs.

@@ -240,6 +240,9 @@ pub struct Claim {
     /// What it says beside that, each as the claim's keys that differ; all must hold.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub and: Vec<serde_json::Map<String, serde_json::Value>>,
+    /// For a bound: others of which one is enough at each place, each as the claim's keys that differ.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub any: Vec<serde_json::Map<String, serde_json::Value>>,
     /// Why it is not testable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -266,6 +269,11 @@ impl Claim {
             claim.scenario = Some(OneOrMany::One(scenario.to_owned()));
         }
         claim
+    }
+
+    /// What it speaks of is an absolute value.
+    fn is_folded(&self) -> bool {
+        self.compare.as_ref().is_some_and(|c| c.how.folded())
     }
 
     /// What is taken of the seeds.

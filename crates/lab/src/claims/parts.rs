@@ -14,22 +14,37 @@ impl Claim {
     /// A key that is none, or a value that it cannot have.
     pub(super) fn parts(&self) -> Result<Vec<Claim>, String> {
         let first = Claim { and: Vec::new(), ..self.clone() };
-        let mut whole = match serde_json::to_value(&first) {
+        let others = first.with(&self.and, "and")?;
+        Ok(std::iter::once(first).chain(others).collect())
+    }
+
+    /// The claim itself without the others of which one is enough, then each of `any` as a claim of its own, by the rules
+    /// of [`parts`](Claim::parts).
+    ///
+    /// # Errors
+    /// A key that is none, or a value that it cannot have.
+    pub(super) fn alternatives(&self) -> Result<Vec<Claim>, String> {
+        let first = Claim { any: Vec::new(), ..self.clone() };
+        let others = first.with(&self.any, "any")?;
+        Ok(std::iter::once(first).chain(others).collect())
+    }
+
+    /// The claim with other keys, once for each entry of `field`.
+    fn with(&self, entries: &[Map<String, Value>], field: &str) -> Result<Vec<Claim>, String> {
+        let mut whole = match serde_json::to_value(self) {
             Ok(Value::Object(map)) => map,
             _ => Map::new(),
         };
         whole.remove("conditional");
-        let mut all = vec![first];
-        for own in &self.and {
+        let one = |own: &Map<String, Value>| {
             let mut part = whole.clone();
             if own.contains_key("kind") {
                 part.retain(|key, _| COMMON.contains(&key.as_str()));
             }
             part.extend(own.clone());
-            let part = serde_json::from_value(Value::Object(part));
-            all.push(part.map_err(|e| format!("`and`: {e}"))?);
-        }
-        Ok(all)
+            serde_json::from_value(Value::Object(part)).map_err(|e| format!("`{field}`: {e}"))
+        };
+        entries.iter().map(one).collect()
     }
 
     /// Before what a step is about, where the parts of a claim do not speak of one thing.
@@ -37,6 +52,13 @@ impl Claim {
         let metric = |c: &Claim| c.metric.clone().unwrap_or_default();
         let differ = of.iter().any(|c| c.metric != self.metric);
         if differ { format!("{}: ", metric(self)) } else { String::new() }
+    }
+
+    /// Before what a step is about, of one of several claims of which one is enough.
+    pub(super) fn which(&self) -> String {
+        let metric = self.metric.as_deref().unwrap_or_default();
+        let beside = self.compare.as_ref().map(|c| format!(" of {} beside {}", c.a, c.b)).unwrap_or_default();
+        format!("{metric}{beside}: ")
     }
 
     /// How many scenarios it names; none when it speaks of all.

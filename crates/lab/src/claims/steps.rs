@@ -126,7 +126,7 @@ impl Here<'_> {
     fn each_value(&self, at: &Point) -> Result<Vec<Found>, Gap> {
         let c = self.claim;
         let factor = self.factor()?;
-        let fold = c.compare.as_ref().is_some_and(|c| c.how == How::Impact);
+        let fold = c.is_folded();
         let mut steps = Vec::new();
         for (i, (what, p)) in self.along(at).into_iter().enumerate() {
             let e = match self.reader.quantity(self.quantity(), &p) {
@@ -198,9 +198,17 @@ impl Here<'_> {
                 _ => c.turns.get(i) != Some(&Turn::Down),
             };
             let what = format!("{from} to {}", self.tail(to));
+            // What vanished at both cannot shrink any more.
+            let distance = c.compare.as_ref().is_some_and(|c| c.how == How::Distance);
+            if distance && [a, b].iter().all(|m| m.known().and_then(|k| k.exact()) == Some(0.0)) {
+                continue;
+            }
             let gain = b.minus(a).ok_or_else(|| Gap::Zero(what.clone()))?;
             let one = Found::new(what, &gain, factor, if up { Test::Above(0.0) } else { Test::Below(0.0) });
-            steps.push(one.beside(self.elsewhere([p, q], factor, |[a, b]| b - a)));
+            // Of distances one is less than the other for sure where neither's sign could turn that round.
+            let turned = a.clone().line(-1.0, 0.0).and_then(|a| b.minus(&a)).filter(|_| distance);
+            let turned = turned.and_then(|sum| sum.known()).map(|k| k.scaled(factor));
+            steps.push(Found { turned, ..one.beside(self.elsewhere([p, q], factor, |[a, b]| b - a)) });
         }
         Ok(steps)
     }
@@ -304,7 +312,7 @@ impl Here<'_> {
             }
         };
         let factor = convert("", c.unit.as_deref().unwrap_or_default()).unwrap_or(1.0);
-        let fold = c.compare.as_ref().is_some_and(|c| c.how == How::Impact);
+        let fold = c.is_folded();
         let one = |test| Found::new(what.clone(), &e, factor, test).folded(fold);
         Ok(self.bounds().map(one).collect())
     }

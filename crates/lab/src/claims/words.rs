@@ -60,7 +60,7 @@ pub(super) fn described(step: &Step, unit: &str) -> String {
 
 /// For comparisons that miss their printed value: does at least the sign agree?
 pub(super) fn signs(claim: &Claim, steps: &[Step]) -> Option<String> {
-    claim.compare.as_ref().filter(|c| c.how != crate::quantity::How::Impact)?;
+    claim.compare.as_ref().filter(|c| !c.how.folded())?;
     let missed = |s: &&Step| s.outcome == Outcome::Opposed && matches!(s.test, Test::Is(x, _) if x != 0.0);
     let mut words = steps.iter().filter(missed).map(|s| {
         let Test::Is(x, _) = s.test else { return "" };
@@ -100,12 +100,23 @@ impl For {
 /// What the paper prints, of all parts of a claim.
 pub(super) fn printed_of_all(claim: &Claim, unit: &str, whom: For) -> String {
     let mut all: Vec<String> = Vec::new();
-    for text in claim.parts().unwrap_or_default().iter().map(|p| printed(p, unit, whom)) {
+    for text in claim.parts().unwrap_or_default().iter().map(|p| printed_of_any(p, unit, whom)) {
         if !all.contains(&text) {
             all.push(text);
         }
     }
     all.join("; ")
+}
+
+/// Of one part: what it or another one of its `any` must come to.
+fn printed_of_any(claim: &Claim, unit: &str, whom: For) -> String {
+    let mut all: Vec<String> = Vec::new();
+    for text in claim.alternatives().unwrap_or_default().iter().map(|c| printed(c, unit, whom)) {
+        if !all.contains(&text) {
+            all.push(text);
+        }
+    }
+    all.join(" or ")
 }
 
 /// What the paper prints, in few words.

@@ -2,7 +2,7 @@
 
 use super::{Figure, FigureError, LineSpec, Style, over_time};
 use crate::joined;
-use crate::quantity::{Compare, Gap, How, Point, Quantity, Reader, Take, values_of};
+use crate::quantity::{Compare, Gap, Point, Quantity, Reader, Take, values_of};
 use crate::reference::{Elsewhere, Reference};
 use crate::results::{Results, Table, Timeline};
 use crate::statistics::Estimate;
@@ -152,7 +152,7 @@ impl OneLine<'_> {
         let reader = Reader::new(self.table);
         let factor = reader.factor(q, f.unit.as_deref())?;
         let unit = f.unit.clone().map_or_else(|| reader.unit(q).map(str::to_owned), Ok)?;
-        let fold = compare.is_some_and(|c| c.how == How::Impact);
+        let fold = compare.is_some_and(|c| c.how.folded());
         let mut spots = Vec::new();
         for value in x {
             let mut at = self.at.clone();

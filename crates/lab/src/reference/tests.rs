@@ -59,7 +59,7 @@ fn values_are_found_compared_and_averaged() {
     assert_eq!((one.name.as_str(), one.value, one.interval), ("ns-2", 2e6, Some((1.9e6, 2.1e6))));
     assert_eq!(one.scaled(1e-6).value, 2.0);
     assert!(r.quantity(q(&[], None), &at(&[("rbuf", "32KB"), ("policy", "b")]), &table()).is_none());
-    let compare = |how| Compare { key: "policy".into(), a: "a".into(), b: "b".into(), how };
+    let compare = |how| Compare { key: "policy".into(), a: "a".into(), b: "b".into(), metric_of_b: None, how };
     for (how, expected) in [(How::Advantage, 1.0), (How::Impact, 0.5), (How::Difference, 1e6), (How::Ratio, 2.0)] {
         let c: &'static Compare = Box::leak(Box::new(compare(how)));
         let there = r.quantity(q(&[], Some(c)), &at(&[("rbuf", "16KB")]), &table()).expect("both sides");

@@ -57,6 +57,18 @@ fn each_mistake_has_its_line() {
             "kind = \"value\"\naverage = [\"k\"]\nprinted = 1\nconditional = { on = \"x\", key = \"q\" }",
             "`q` needs two values or more in scenario `s`",
         ),
+        ("kind = \"bound\"\naverage = [\"k\"]\nabove = 1\nany = [{ below = 0 }]", "`any`: each is one bound"),
+        (
+            "kind = \"bound\"\naverage = [\"k\"]\nabove = 1\nany = [{ average = [], over = \"k\" }]",
+            "at the same places",
+        ),
+        ("kind = \"bound\"\naverage = [\"k\"]\nabove = 1\nany = [{ metric = \"q\" }]", "does not measure `q`"),
+        ("kind = \"bound\"\naverage = [\"k\"]\nabove = 1\nany = [{ colour = 1 }]", "`any`: unknown field `colour`"),
+        ("kind = \"increasing\"\nover = \"k\"\nany = [{ above = 1 }]", "`any` says nothing in a claim of kind"),
+        (
+            "kind = \"bound\"\nabove = 1\ncompare = { key = \"k\", a = \"a\", b = \"b\", metric-of-b = \"q\", as = \"difference\" }",
+            "does not measure `q`",
+        ),
         ("kind = \"bound\"\naverage = [\"k\"]", "needs `above`, `below`, `at-least` or `at-most`"),
         ("kind = \"bound\"\naverage = [\"k\"]\nabove = nan", "must be finite"),
     ] {

@@ -186,3 +186,126 @@ fn claims_about_percentiles_of_nothing_seldom_say_anything() {
     let share = f64::from(said) / f64::from(trials);
     assert!(share < 0.1, "{share}");
 }
+
+/// Of scheme `y` less, at each loss by so much of scheme `x`, give or take what a run has of its own.
+fn apart(seeds: u64, by: [f64; 4]) -> Results {
+    let mut results = runs(seeds, 0.0, |_, _| [0.0; 3]);
+    let mut random = RandomStream::named(2, "distances");
+    for row in &mut results.tables[0].rows {
+        let gap = by[LOSSES.iter().position(|l| *l == row.point[0]).unwrap()];
+        let noise = if gap == 0.0 { 0.0 } else { normal(&mut random) };
+        row.values[0] = Some(1_000.0 - if row.point[1] == "y" { gap + noise } else { 0.0 });
+    }
+    results
+}
+
+#[test]
+fn distances_shrink_whichever_side_is_higher() {
+    let trend = |kind: &str, (a, b): (&str, &str), how: &str, values: &str| {
+        format!(
+            "kind = \"{kind}\"\nover = \"loss\"\nvalues = {values}\n\
+             compare = {{ key = \"scheme\", a = \"{a}\", b = \"{b}\", as = \"{how}\" }}"
+        )
+    };
+    let all = "[\"1%\", \"2%\", \"4%\", \"9%\"]";
+    let shrinking = apart(20, [90.0, 60.0, 40.0, 20.0]);
+    for sides in [("x", "y"), ("y", "x")] {
+        let of = |kind, how| verdict(&trend(kind, sides, how, all), &shrinking);
+        assert_eq!(of("decreasing", "distance"), Verdict::Reproduced, "{sides:?}");
+        assert_eq!(of("increasing", "distance"), Verdict::Contradicted, "{sides:?}");
+    }
+    // By its sign it rises from -90 to -20.
+    assert_eq!(verdict(&trend("decreasing", ("y", "x"), "difference", all), &shrinking), Verdict::Contradicted);
+    // From one side to as far on the other it is no smaller, and from far to near it is.
+    for (by, wanted) in [
+        ([90.0, -90.0, 90.0, -90.0], Verdict::NotTestable),
+        ([90.0, -60.0, 40.0, -20.0], Verdict::Reproduced),
+        ([20.0, -40.0, 60.0, -90.0], Verdict::Contradicted),
+    ] {
+        assert_eq!(verdict(&trend("decreasing", ("y", "x"), "distance", all), &apart(20, by)), wanted, "{by:?}");
+    }
+}
+
+#[test]
+fn a_difference_that_vanished_has_nothing_to_shrink() {
+    let of = |by| {
+        let text = "kind = \"decreasing\"\nover = \"loss\"\n\
+                    compare = { key = \"scheme\", a = \"y\", b = \"x\", as = \"distance\" }";
+        let j = of(text, &apart(20, by));
+        (j.verdict.unwrap(), j.steps.len())
+    };
+    assert_eq!(
+        of([90.0, 40.0, 0.0, 0.0]),
+        (Verdict::Reproduced, 2),
+        "to nothing is a step, from there to nothing none"
+    );
+    assert_eq!(of([90.0, 40.0, 0.0, 30.0]), (Verdict::Contradicted, 3), "from nothing it grows");
+    assert_eq!(of([0.0; 4]), (Verdict::NotTestable, 0));
+}
+
+#[test]
+fn a_distance_that_may_be_on_either_side_is_not_known_to_shrink() {
+    // Seeds apart by far more than what is left of the difference: from 3 to 2, either way round.
+    let mut results = apart(12, [3.0, 2.0, 1.0, 1.0]);
+    let mut random = RandomStream::named(3, "distances");
+    for row in results.tables[0].rows.iter_mut().filter(|r| r.point[1] == "y") {
+        row.values[0] = row.values[0].map(|v| v + 20.0 * normal(&mut random));
+    }
+    for kind in ["decreasing", "increasing"] {
+        let text = format!(
+            "kind = \"{kind}\"\nover = \"loss\"\ncompare = {{ key = \"scheme\", a = \"y\", b = \"x\", as = \"distance\" }}"
+        );
+        assert_eq!(verdict(&text, &results), Verdict::NotTestable, "{kind}");
+    }
+}
+
+#[test]
+fn one_of_several_bounds_is_enough() {
+    let results = runs(20, 0.02, law);
+    // Scheme y has a third more than x in both metrics; the delay is the same.
+    let text = |first: &str, any: &str| {
+        format!(
+            "kind = \"bound\"\nover = \"loss\"\nunit = \"%\"\n{first}\n\
+             compare = {{ key = \"scheme\", a = \"y\", b = \"x\", as = \"advantage\" }}\nany = [{any}]"
+        )
+    };
+    for (first, any, wanted) in [
+        ("below = 0", "{ metric = \"b.goodput\" }", Verdict::Contradicted),
+        ("above = 20", "{ metric = \"b.goodput\", above = 0 }", Verdict::Reproduced),
+        ("above = 50", "{ metric = \"b.goodput\", above = 20 }", Verdict::Reproduced),
+        (
+            "above = 50",
+            "{ metric = \"b.goodput\", above = 60 }, { metric = \"a.delay-max\", above = 30 }",
+            Verdict::Contradicted,
+        ),
+        (
+            "above = 50",
+            "{ metric = \"b.goodput\", above = 60 }, { metric = \"a.delay-max\", above = 0 }",
+            Verdict::NotTestable,
+        ),
+    ] {
+        let j = of(&text(first, any), &results);
+        assert_eq!(j.verdict, Some(wanted), "{first} {any}: {}", j.reason);
+        assert_eq!(j.steps.len(), 4, "one a place");
+    }
+    let j = of(&text("above = 50", "{ metric = \"b.goodput\", above = 20 }"), &results);
+    assert_eq!(j.printed, "above 50 % or above 20 %");
+    assert_eq!(j.steps[0].what, "b.goodput of y beside x: loss 1%");
+}
+
+#[test]
+fn the_other_side_may_be_another_metric() {
+    let results = runs(20, 0.02, law);
+    let of = |(a, b): (&str, &str), above: f64| {
+        let text = format!(
+            "kind = \"bound\"\nover = \"loss\"\nunit = \"%\"\nabove = {above:?}\ncompare = {{ key = \"scheme\", \
+             a = \"{a}\", b = \"{b}\", metric-of-b = \"b.goodput\", as = \"advantage\" }}"
+        );
+        verdict(&text, &results)
+    };
+    // What y has of a is 8/3 of what x has of b, what x has of a 3/2 of what y has of b.
+    for (sides, more) in [(("y", "x"), 500.0 / 3.0), (("x", "y"), 50.0)] {
+        assert_eq!(of(sides, more - 10.0), Verdict::Reproduced, "{sides:?}");
+        assert_eq!(of(sides, more + 10.0), Verdict::Contradicted, "{sides:?}");
+    }
+}
