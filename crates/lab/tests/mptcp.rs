@@ -76,7 +76,8 @@ fn mistakes_are_one_line() {
         ("scheduler = \"blest\"", "`scheduler`: is one of min-rtt, round-robin, not `blest`"),
         ("receive-buffer = \"1KB\"", "`receive-buffer`: is 1024, and must lie between a segment of 1428 bytes and 4GB"),
         ("recovery = \"tahoe\"", "`recovery`: is newreno, sack or rack in a flow over mptcp"),
-        ("paths = 0", "`paths`: needs one path or more"),
+        ("paths = 0", "`paths`: must lie between 1 and 2, the paths between its hosts"),
+        ("paths = 9", "`paths`: must lie between 1 and 2, the paths between its hosts"),
         ("congestion = \"cubic\"", "`congestion` says nothing in a flow over mptcp: remove it"),
         ("profile = \"cmt\"", "`profile` says nothing in a flow over mptcp: remove it"),
         ("deadline = \"1s\"", "`deadline`: bulk over mptcp is a stream without messages: choose cbr or another"),
@@ -88,6 +89,39 @@ fn mistakes_are_one_line() {
     assert!(e.contains("is over mptcp, and only sctp or udp has that"), "{e}");
     let e = scenario("mptcp", "traffic = \"web\"", &["goodput"]).expect_err("transfers");
     assert!(e.contains("web") && e.lines().count() == 1, "{e}");
+}
+
+/// Each names its key, in the line of which it is, and says what would do.
+#[test]
+fn mistakes_in_what_is_coded_name_their_key() {
+    let beyond = |key: &str, least: u8| {
+        [-1, 256, 70_000, i64::MAX]
+            .map(|n| (format!("{key} = {n}"), format!("`{key}`: is {n}, and must lie between {least} and 255")))
+    };
+    let mut cases: Vec<_> = ["generation", "block"].into_iter().flat_map(|key| beyond(key, 1)).collect();
+    cases.extend(beyond("margin", 0));
+    cases.extend([0, 83, 1_421, 5_000_000_000].map(|n: i64| {
+        let says = format!("`symbol`: is {n}, and must lie between 84 and 1420, for segments of 1428 bytes");
+        (format!("symbol = {n}"), says)
+    }));
+    cases.push((
+        "generation = 64\nreceive-buffer = \"64KB\"".into(),
+        "`generation`: is 64 segments of 1428 bytes, and a receive buffer of 65536 bytes holds 45".into(),
+    ));
+    for (keys, says) in cases {
+        let transport = if keys.starts_with("generation") { "nc-mptcp" } else { "fmtcp" };
+        let e = scenario(transport, &keys, &["goodput"]).expect_err(&keys);
+        assert!(e.contains(&says) && e.starts_with("two.toml:12: ") && e.lines().count() == 1, "{e}");
+    }
+    for (transport, keys) in [
+        ("nc-mptcp", "generation = 1"),
+        ("nc-mptcp", "generation = 45\nreceive-buffer = \"64KB\""),
+        ("nc-mptcp", "receive-buffer = \"2KB\""),
+        ("fmtcp", "symbol = 84\nblock = 255\nmargin = 0"),
+        ("fmtcp", "symbol = 1420"),
+    ] {
+        assert_eq!(scenario(transport, keys, &["goodput"]).err(), None, "{keys}");
+    }
 }
 
 #[test]

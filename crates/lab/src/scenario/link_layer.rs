@@ -6,7 +6,10 @@ use anabranch_sim::netem::units::{self, ValueError};
 use anabranch_sim::netem::{Cursor, Guest, ParseError};
 
 /// Keys of a cable, of both directions alike.
-pub(super) const OF_LINK_LAYER: [&str; 4] = ["technology", "modulation", "frame", "report"];
+pub(super) const OF_LINK_LAYER: [&str; 4] = ["technology", "modulation", "frame", REPORT];
+
+/// Without this one the others do nothing.
+pub(super) const REPORT: &str = "report";
 
 /// The keys, while a cable is read.
 pub(super) struct LinkLayer(pub FrameReports);
@@ -54,7 +57,8 @@ fn modulation(text: &str) -> Result<Modulation, ValueError> {
 
 fn frame(text: &str) -> Result<u32, ValueError> {
     let bytes = units::bytes(text)?;
-    u32::try_from(bytes).ok().filter(|b| *b > 0).ok_or_else(|| ValueError::needs("1 byte or more", text))
+    let needs = || ValueError::needs(format!("1 to {} bytes", u32::MAX), text);
+    u32::try_from(bytes).ok().filter(|b| *b > 0).ok_or_else(needs)
 }
 
 fn every(text: &str) -> Result<Option<Duration>, ValueError> {

@@ -1,7 +1,7 @@
 //! Links of a topology: keys and values are netem's words; recorded deliveries and losses come from files.
 
 use super::files::Trace;
-use super::link_layer::{LinkLayer, OF_LINK_LAYER};
+use super::link_layer::{LinkLayer, OF_LINK_LAYER, REPORT};
 use crate::document::{Node, Part, Problem, Value};
 use anabranch_base::Duration;
 use anabranch_sim::loss::LossTrace;
@@ -37,6 +37,7 @@ pub(super) fn read(part: Part<'_>) -> Result<(LinkConfig, LinkConfig), Problem> 
             }
         }
     }
+    says_nothing(part)?;
     schedule(part, &mut reader)?;
     let links = reader.finish().map_err(|e| {
         let key = if part.table.contains("every") { "every" } else { "schedule" };
@@ -56,6 +57,15 @@ pub(super) fn read(part: Part<'_>) -> Result<(LinkConfig, LinkConfig), Problem> 
         link.check().map_err(|e| wrong(format!("{direction}: {e}")))?;
     }
     Ok((forward, backward))
+}
+
+/// Refuses what would be said in reports of a link layer that makes none; `report = "none"` says that it shall not.
+fn says_nothing(part: Part<'_>) -> Result<(), Problem> {
+    let said = OF_LINK_LAYER.into_iter().find(|key| part.table.contains(key));
+    match said.filter(|_| !part.table.contains(REPORT)) {
+        Some(key) => Err(part.at(key, "is only said in reports: add report = \"100ms\", or leave it out")),
+        None => Ok(()),
+    }
 }
 
 /// Changes in the order of their times, and after how long they start again.

@@ -4,7 +4,9 @@ use super::flow::{Mptcp, Transport, refuse_strangers};
 use super::tcp_udp;
 use super::units::Size;
 use crate::document::{Part, Problem, read};
-use anabranch_sim::transport::mptcp::{Coding, Coupling, DSS, FmtcpConfig, MptcpConfig, NcConfig, Scheduler};
+use anabranch_sim::transport::mptcp::{
+    Coding, Coupling, DSS, FmtcpConfig, MOST_SOURCES, MptcpConfig, NcConfig, Scheduler,
+};
 use anabranch_sim::transport::tcp::{Congestion, Recovery, SackRule, TcpConfig};
 use serde::Deserialize;
 
@@ -58,10 +60,10 @@ struct Keys {
     opportunistic: Option<bool>,
     penalise: Option<bool>,
     paths: Option<usize>,
-    generation: Option<u16>,
-    symbol: Option<u32>,
-    block: Option<u16>,
-    margin: Option<u16>,
+    generation: Option<i64>,
+    symbol: Option<i64>,
+    block: Option<i64>,
+    margin: Option<i64>,
 }
 
 /// A flow over Multipath TCP, `nc-mptcp` or `fmtcp`, and the payload of a segment.
@@ -89,24 +91,54 @@ pub(super) fn mptcp(part: Part<'_>, name: &str) -> Result<(Transport, u32), Prob
     }
     config.opportunistic = keys.opportunistic.unwrap_or(config.opportunistic);
     config.penalise = keys.penalise.unwrap_or(config.penalise);
-    if keys.paths == Some(0) {
-        return Err(own.at("paths", "needs one path or more"));
-    }
-    config.coding = match name {
-        "fmtcp" => {
-            let default = FmtcpConfig::DEFAULT;
-            Coding::Fmtcp(FmtcpConfig {
-                symbol: keys.symbol.unwrap_or(default.symbol),
-                block: keys.block.unwrap_or(default.block),
-                margin: keys.margin.unwrap_or(default.margin),
-            })
-        }
-        "nc-mptcp" => Coding::Nc(NcConfig { generation: keys.generation.unwrap_or(NcConfig::DEFAULT.generation) }),
-        _ => Coding::Plain,
-    };
+    config.coding = coding(own, name, &config, &keys)?;
     config.check().map_err(|e| part.wrong(e))?;
     let mptcp = Mptcp { config, paths: keys.paths };
     Ok((Transport::Mptcp(mptcp), config.tcp.segment))
+}
+
+/// What its packets carry.
+fn coding(own: Part<'_>, name: &str, config: &MptcpConfig, keys: &Keys) -> Result<Coding, Problem> {
+    let number = |key: &str, said: Option<i64>, default: u16, least: i64| match said {
+        None => Ok(default),
+        Some(n) if n >= least && n <= i64::from(MOST_SOURCES) => Ok(n as u16),
+        Some(n) => Err(own.at(key, format!("is {n}, and must lie between {least} and {MOST_SOURCES}"))),
+    };
+    Ok(match name {
+        "fmtcp" => {
+            let default = FmtcpConfig::DEFAULT;
+            Coding::Fmtcp(FmtcpConfig {
+                symbol: symbol(own, config.tcp.segment, keys.symbol)?,
+                block: number("block", keys.block, default.block, 1)?,
+                margin: number("margin", keys.margin, default.margin, 0)?,
+            })
+        }
+        "nc-mptcp" => {
+            let generation = number("generation", keys.generation, NcConfig::DEFAULT.generation, 1)?;
+            let most = config.segments_held();
+            if keys.generation.is_some() && u64::from(generation) > most {
+                let (segment, buffer) = (config.tcp.segment, config.receive_buffer);
+                let what = format!(
+                    "is {generation} segments of {segment} bytes, and a receive buffer of {buffer} bytes holds {most}"
+                );
+                return Err(own.at("generation", what));
+            }
+            Coding::Nc(NcConfig { generation })
+        }
+        _ => Coding::Plain,
+    })
+}
+
+/// Bytes of a symbol, of which one to sixteen fit a segment.
+fn symbol(own: Part<'_>, segment: u32, said: Option<i64>) -> Result<u32, Problem> {
+    let symbols = FmtcpConfig::symbols(segment);
+    let symbol = said.unwrap_or(FmtcpConfig::DEFAULT.symbol.into());
+    if let Some(fits) = u32::try_from(symbol).ok().filter(|s| symbols.contains(s)) {
+        return Ok(fits);
+    }
+    let (least, most) = (symbols.start(), symbols.end());
+    let what = format!("is {symbol}, and must lie between {least} and {most}, for segments of {segment} bytes");
+    Err(own.at("symbol", what))
 }
 
 /// The one of these names.

@@ -330,8 +330,15 @@ pub(super) fn read(
         let place = format!("flow `{}`", f.group);
         let part = Part::new(&place, t);
         check_flow(part, &topology, f, duration)?;
-        if let Transport::Sctp(s) = &f.transport {
-            check_paths(part, &ways, f, s)?;
+        match &f.transport {
+            Transport::Sctp(s) => {
+                let paths = paths(part, &ways, f, s.paths)?;
+                s.profile.check(paths).map_err(|e| part.at("profile", e.to_string()))?;
+            }
+            Transport::Mptcp(m) => {
+                paths(part, &ways, f, m.paths)?;
+            }
+            _ => {}
         }
         if queue_limits::limits_packets(&topology) {
             queue_limits::check(links, &topology, ways.network()?, f)?;
@@ -396,11 +403,14 @@ impl Ways<'_> {
     }
 }
 
-fn check_paths(part: Part<'_>, ways: &Ways<'_>, f: &Flow, s: &Sctp) -> Result<(), Problem> {
+/// How many paths a flow uses, of which it says so many.
+fn paths(part: Part<'_>, ways: &Ways<'_>, f: &Flow, said: Option<usize>) -> Result<usize, Problem> {
     let there = Pairs::between(ways.network()?, &f.from, &f.to).iter().count();
-    if s.paths.is_some_and(|n| n == 0 || n > there) {
-        let what = format!("must lie between 1 and {there}, the paths between its hosts");
-        return Err(part.at("paths", what));
+    match said {
+        Some(n) if n == 0 || n > there => {
+            let what = format!("must lie between 1 and {there}, the paths between its hosts");
+            Err(part.at("paths", what))
+        }
+        said => Ok(said.unwrap_or(there)),
     }
-    s.profile.check(s.paths.unwrap_or(there)).map_err(|e| part.at("profile", e.to_string()))
 }

@@ -211,14 +211,18 @@ fn a_link_layer_has_words_of_its_own() {
     let umts = FrameReports { technology: Technology::Wcdma, modulation: Modulation::Unknown, frame: 300, every };
     assert_eq!((up.repeats, up.frames, down.repeats, down.frames), (3, umts, 3, umts));
     assert_eq!(up.frames.modulated(), Modulation::Qpsk);
-    let [up, down] = path1("up.arq = 7\nmodulation = \"qam64\"\ntechnology = \"wimax\"");
+    let [up, down] = path1("up.arq = 7\nmodulation = \"qam64\"\ntechnology = \"wimax\"\nreport = \"none\"");
     assert_eq!((up.repeats, down.repeats, up.frames.modulated()), (7, 0, Modulation::Qam64));
     assert_eq!((down.frames.frame, down.frames.every), (1_500, None));
     let of = |link: &str| mistake(&format!("kind = \"single-path\"\n{link}"), "");
     for (link, why) in [
         ("technology = \"wifi\"", "`technology` needs wcdma, wimax or wlan, not `wifi`"),
         ("modulation = \"qam\"", "`modulation` needs dbpsk, dqpsk, bpsk, qpsk, qam16, qam64 or qam256, not `qam`"),
-        ("frame = \"0B\"", "`frame` needs 1 byte or more, not `0B`"),
+        ("frame = \"0B\"", "`frame` needs 1 to 4294967295 bytes, not `0B`"),
+        ("frame = \"5GB\"", "`frame` needs 1 to 4294967295 bytes, not `5GB`"),
+        ("technology = \"wlan\"", "`technology`: is only said in reports: add report = \"100ms\", or leave it out"),
+        ("frame = \"9KB\"\narq = 2", "`frame`: is only said in reports"),
+        ("delay = \"1ms\"\nmodulation = \"qpsk\"", "`modulation`: is only said in reports"),
         ("report = \"1us\"", "`report` needs 1ms or more, not `1us`"),
         ("arq = -1", "`arq` needs a number of repetitions from 0 to 255, not `-1`"),
         ("up.report = \"1s\"", "`up.report`: holds for both directions: write it beside `up` and `down`"),

@@ -2,6 +2,7 @@
 
 use super::{Coupling, MOST_SYMBOLS};
 use crate::transport::tcp::{Congestion, Recovery, SackRule, TcpConfig};
+use core::ops::RangeInclusive;
 
 /// Which subflow a segment leaves on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,12 +52,18 @@ impl FmtcpConfig {
     /// Blocks of 64 symbols of 160 bytes, nine of which fit a segment of 1448 bytes; one in a thousand is not solved at
     /// once. Ours.
     pub const DEFAULT: Self = FmtcpConfig { symbol: 160, block: 64, margin: 10 };
+
+    /// The sizes of a symbol of which one to sixteen fit a segment of so many bytes, beside eight.
+    pub const fn symbols(segment: u32) -> RangeInclusive<u32> {
+        let room = segment.saturating_sub(8);
+        room / (MOST_SYMBOLS as u32 + 1) + 1..=room
+    }
 }
 
 /// How NC-MPTCP, as reconstructed, behaves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NcConfig {
-    /// Segments of a generation.
+    /// Segments of a generation; fewer where the receive buffer holds no more.
     pub generation: u16,
 }
 
@@ -85,7 +92,7 @@ pub struct MptcpConfig {
 }
 
 /// Segments or symbols of a block at most.
-const MOST_SOURCES: u16 = 255;
+pub const MOST_SOURCES: u16 = 255;
 
 /// Bytes of the DSS option with numbers of four bytes and a checksum (RFC 8684 §3.3).
 pub const DSS: u32 = 20;
@@ -105,6 +112,17 @@ impl MptcpConfig {
             penalise: true,
             coding: Coding::Plain,
         }
+    }
+
+    /// How many full segments the receiver can hold.
+    pub const fn segments_held(&self) -> u64 {
+        self.receive_buffer / if self.tcp.segment == 0 { 1 } else { self.tcp.segment as u64 }
+    }
+
+    /// Segments of a generation of NC-MPTCP: no more than the receiver can hold.
+    pub(super) fn generation(&self, own: NcConfig) -> u16 {
+        let held = u16::try_from(self.segments_held()).unwrap_or(u16::MAX);
+        own.generation.min(held).max(1)
     }
 
     /// What is wrong with the values, in words for a user.
@@ -128,8 +146,8 @@ impl MptcpConfig {
         match self.coding {
             Coding::Plain => {}
             Coding::Fmtcp(f) => {
-                let sums = self.tcp.segment.saturating_sub(8) / if f.symbol == 0 { 1 } else { f.symbol };
-                if f.symbol == 0 || sums == 0 || sums > MOST_SYMBOLS as u32 {
+                let fit = FmtcpConfig::symbols(self.tcp.segment);
+                if f.symbol < *fit.start() || f.symbol > *fit.end() {
                     return Err("one to sixteen symbols have to fit a segment, beside eight bytes");
                 }
                 if f.block == 0 || f.block > MOST_SOURCES || f.margin > MOST_SOURCES {

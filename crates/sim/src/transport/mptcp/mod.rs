@@ -24,7 +24,7 @@ mod subflow;
 
 pub use assembly::{Assembly, Unit};
 pub use coded::{Coded, Group, MOST_RANKS, MOST_SYMBOLS, Ranks};
-pub use config::{Coding, DSS, FmtcpConfig, MptcpConfig, NcConfig, Scheduler};
+pub use config::{Coding, DSS, FmtcpConfig, MOST_SOURCES, MptcpConfig, NcConfig, Scheduler};
 pub use coupling::Coupling;
 pub use parcel::MptcpParcel;
 pub use sink::MptcpSink;
