@@ -144,6 +144,8 @@ impl Association {
         let Ok(d) = raw.as_data() else { return Next::Stop };
         if self.handshake.state().accepts_data() {
             self.on_data(now, path, &d, raw.payload.or(whole), seen);
+        } else {
+            self.on_early_data(now);
         }
         Next::Continue
     }
@@ -160,6 +162,8 @@ impl Association {
         let Ok(Chunk::IData(d)) = raw.decode() else { return Next::Stop };
         if self.handshake.state().accepts_data() {
             self.on_i_data(now, path, &d, raw.payload.or(whole), seen);
+        } else {
+            self.on_early_data(now);
         }
         Next::Continue
     }

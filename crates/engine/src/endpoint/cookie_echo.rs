@@ -102,7 +102,7 @@ impl Endpoint {
         let identity = identity(cookie, from);
         let a = Association::new(config, policies, identity, self.entropy.as_mut(), State::Established);
         let mut slot = Slot::with(a);
-        slot.association.accept(now, cookie);
+        slot.association.accept(now, from, cookie);
         if !slot.association.admits_cookie(packet) {
             return;
         }

@@ -29,6 +29,8 @@ pub(crate) struct RttEstimator {
     /// The least `mean` over the last 5 to 10 s, once it is one of as many as count, and how many there were.
     steady: Least,
     samples: u8,
+    /// What the handshake took, for a path on which data leave before anything was measured.
+    handshake: Duration,
 }
 
 /// Round trips of packets that left while less was in flight than the path holds: what they take is no queue of ours,
@@ -87,7 +89,7 @@ impl RttEstimator {
             self.steady.update(now, self.mean, MIN_WINDOW / 2);
         }
         let off = self.srtt.abs_diff(rtt);
-        self.deviation = if self.srtt.is_zero() { rtt / 2 } else { (self.deviation * 31 + off) / 32 };
+        self.deviation = if self.last_smoothed_at.is_none() { rtt / 2 } else { (self.deviation * 31 + off) / 32 };
         match self.last_smoothed_at {
             None => {
                 self.srtt = rtt;
@@ -103,6 +105,30 @@ impl RttEstimator {
             self.rttvar = GRANULARITY;
         }
         self.last_smoothed_at = Some(now);
+    }
+
+    /// The handshake took so long, or something in it was repeated and it took less.
+    pub fn note_handshake(&mut self, rtt: Duration) {
+        self.handshake = rtt;
+    }
+
+    /// Nothing was measured, and what the handshake took is known.
+    #[inline]
+    pub fn may_begin(&self) -> bool {
+        self.last_at.is_none() && !self.handshake.is_zero()
+    }
+
+    /// Data leave and nothing was measured: what the handshake took counts until something is.
+    pub fn begin(&mut self, now: Instant) {
+        if self.may_begin() {
+            self.sample(now, self.handshake);
+            self.last_smoothed_at = None;
+        }
+    }
+
+    /// Nothing was measured but, perhaps, the handshake.
+    pub fn is_unmeasured(&self) -> bool {
+        self.last_smoothed_at.is_none()
     }
 
     /// Nothing came for about as long as this sample is longer than others: the path stood, and what left while it did
@@ -244,6 +270,20 @@ mod tests {
         e.sample(Instant::from_millis(200), MS(200));
         assert_eq!(e.srtt(), Duration::from_micros(112_500));
         assert_eq!(e.rttvar(), Duration::from_micros(62_500));
+    }
+
+    #[test]
+    fn the_handshake_counts_until_something_is_measured() {
+        let mut e = RttEstimator::default();
+        e.begin(Instant::from_millis(0));
+        assert!(e.srtt().is_zero(), "nothing is known");
+        e.note_handshake(MS(300));
+        e.begin(Instant::from_millis(10));
+        assert_eq!((e.srtt(), e.rttvar(), e.is_unmeasured()), (MS(300), MS(150), true));
+        e.sample(Instant::from_millis(20), MS(40));
+        assert_eq!((e.srtt(), e.rttvar(), e.deviation(), e.min_rtt()), (MS(40), MS(20), MS(20), MS(40)));
+        e.begin(Instant::from_millis(30));
+        assert_eq!((e.srtt(), e.is_unmeasured()), (MS(40), false));
     }
 
     #[test]

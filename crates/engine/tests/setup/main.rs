@@ -12,6 +12,7 @@ mod combinations;
 mod cookie;
 mod encapsulation;
 mod handshake;
+mod one_lost;
 mod out_of_the_blue;
 mod own_parameters;
 mod refusing_peer;

@@ -84,6 +84,11 @@ pub trait TimerPolicy: Send {
     fn resumes(&self) -> bool {
         false
     }
+    /// Does the handshake give both ends a round trip, and the first one that is measured shorten a T3 that runs? A path
+    /// without any waits for RTO.Initial (RFC 9260 §6.3.1 C1).
+    fn early(&self) -> bool {
+        false
+    }
     /// While an expiry is not answered one packet may leave beyond the window so long after the last one; none where
     /// T3 alone decides (RFC 9260 §6.3.3, §7.2.3).
     fn probe_interval(&self, _p: &PathView) -> Option<Duration> {
@@ -135,18 +140,25 @@ pub(crate) const PROBE: ParamInfo = ParamInfo::millis(
     "after an expiry a packet may leave each two round trips, at least this and at most 1 s; 0: none",
 );
 
-/// What our own profiles do beyond the standard after an expiry.
+pub(crate) const EARLY: ParamInfo = ParamInfo::flag(
+    "early",
+    false,
+    "an end that was connected to has its first round trip from its cookie, and a first one shortens a T3 that runs",
+);
+
+/// What our own profiles do beyond the standard after an expiry, and before there is a round trip.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Revival {
     pub resume: bool,
     pub probe: Duration,
+    pub early: bool,
 }
 
 impl Revival {
     const LONGEST: Duration = Duration::from_secs(1);
 
     pub fn new(p: &Params) -> Self {
-        Revival { resume: p.flag("resume"), probe: p.millis("probe") }
+        Revival { resume: p.flag("resume"), probe: p.millis("probe"), early: p.flag("early") }
     }
     pub fn probe_interval(&self, p: &PathView) -> Option<Duration> {
         // A spike that is over stays in the smoothed round trip for many of its own length.
@@ -196,7 +208,7 @@ mod tests {
 
     #[test]
     fn a_silent_path_is_probed_every_two_round_trips_within_bounds() {
-        let revival = Revival { resume: true, probe: ms(50) };
+        let revival = Revival { resume: true, probe: ms(50), early: false };
         let mut s = Scene::new(1, 0);
         let mut interval = |srtt, mean, revival: &Revival| {
             (s.paths[0].srtt, s.paths[0].mean_rtt) = (ms(srtt), ms(mean));

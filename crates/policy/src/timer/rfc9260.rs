@@ -2,7 +2,8 @@
 //!
 //! Source: RFC 9260 §6.3. SRTT + 4 RTTVAR between floor and ceiling, doubled at every expiry.
 //! Parameters: `rto_min`, `rto_initial`, `rto_max` in ms; and, not of the standard and off, `resume`, which uses a path
-//! at once that answers after an expiry, `probe`, packets beyond the window while it does not, and `ask`, by which one
+//! at once that answers after an expiry, `probe`, packets beyond the window while it does not, `early`, by which the
+//! handshake tells both ends the round trip, and `ask`, by which one
 //! in so many packets on a path that has lost any lately asks a peer that answers late for an answer at once (RFC 7053).
 //! `by_tsn` takes §6.3.2 R3 by the letter and `one_timed` §6.3.1 C4; without them T3 is for what left first, and
 //! whatever was sent once and is acknowledged gives a sample. `runs_on` is `by_tsn` as Linux has it, where a fast
@@ -11,7 +12,7 @@
 
 use super::{Arm, Clock, Earliest, Timed, TimerPolicy};
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
-use crate::timer::{Limits, PROBE, RESUME, RTO_INITIAL, RTO_MAX, RTO_MIN, Revival};
+use crate::timer::{EARLY, Limits, PROBE, RESUME, RTO_INITIAL, RTO_MAX, RTO_MIN, Revival};
 use crate::view::{AssocView, PathView};
 use anabranch_base::{Duration, Instant, Ppm};
 
@@ -28,6 +29,7 @@ pub(super) const POLICY: Policy<dyn TimerPolicy> = Policy {
             RTO_MAX,
             RESUME,
             PROBE,
+            EARLY,
             ParamInfo::count(
                 "ask",
                 0,
@@ -93,6 +95,9 @@ impl TimerPolicy for Rfc9260 {
     }
     fn asks_at_once(&self, p: &PathView, _last: bool) -> bool {
         self.ask > 0 && p.loss > Ppm(0) && p.packets_sent.is_multiple_of(self.ask)
+    }
+    fn early(&self) -> bool {
+        self.revival.early
     }
     fn resumes(&self) -> bool {
         self.revival.resume

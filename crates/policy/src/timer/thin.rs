@@ -8,11 +8,12 @@
 //! its chunk was acknowledged; it repeats needlessly and is there to reproduce the paper.
 //! Parameters: `floor`, `linear` and `reset` switch the mechanisms. Not of the paper, and off, are `margin`, `ask` and
 //! `learn`, which keep it from repeating what a peer with delayed acknowledgements has; `resume`, which uses a path at
-//! once that answers after an expiry; `probe`, packets beyond the window while it does not; and `spare`, which leaves in
+//! once that answers after an expiry; `probe`, packets beyond the window while it does not; `early`, by which the
+//! handshake tells both ends the round trip; and `spare`, which leaves in
 //! flight at an expiry what cannot have been answered yet (RFC 8985 §6.3): with a low floor that is most of it. `tick` and
 //! `karn=0` are clocks and samples of old stacks. The rest are limits in ms.
 
-use super::{Arm, Clock, Limits, PROBE, RESUME, RTO_INITIAL, RTO_MAX, Revival, TICK, Timed, TimerPolicy};
+use super::{Arm, Clock, EARLY, Limits, PROBE, RESUME, RTO_INITIAL, RTO_MAX, Revival, TICK, Timed, TimerPolicy};
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
 use crate::thin::{Needless, Patience, ThinTest};
 use crate::view::{AssocView, PathView};
@@ -41,6 +42,7 @@ pub(super) const POLICY: Policy<dyn TimerPolicy> = Policy {
             ParamInfo::flag("spare", false, "an expiry gives up only what should have been answered by then"),
             RESUME,
             PROBE,
+            EARLY,
             Clock::TICK,
             Clock::KARN,
         ],
@@ -159,6 +161,9 @@ impl TimerPolicy for Thin {
             return 0;
         }
         p.backoff.saturating_add(1).min(16)
+    }
+    fn early(&self) -> bool {
+        self.revival.early
     }
     fn resumes(&self) -> bool {
         self.revival.resume

@@ -21,9 +21,24 @@ impl Association {
             _ => return,
         };
         self.handshake.attempts += 1;
+        self.handshake.hurried = false;
         if self.handshake.attempts > limit {
             return self.give_up_on_peer(now, why);
         }
+        let path = self.control_path();
+        self.control.push(path, what);
+        self.start_control_timer(now, path);
+    }
+
+    /// DATA before the COOKIE ACK, which it has overtaken or which was lost: the COOKIE ECHO need not wait for T1 to be
+    /// repeated. Once until then: a peer asks for no more packets than that.
+    #[cold]
+    pub(in crate::association) fn on_early_data(&mut self, now: Instant) {
+        let State::CookieEchoed { cookie } = &self.handshake.state else { return };
+        if !self.policies.timer.early() || core::mem::replace(&mut self.handshake.hurried, true) {
+            return;
+        }
+        let what = What::CookieEcho(cookie.clone());
         let path = self.control_path();
         self.control.push(path, what);
         self.start_control_timer(now, path);

@@ -163,10 +163,25 @@ impl Association {
     }
 
     /// The accepting side: everything comes from the cookie (§5.1 D).
-    pub(crate) fn accept(&mut self, now: Instant, cookie: &Cookie) {
+    pub(crate) fn accept(&mut self, now: Instant, from: Source, cookie: &Cookie) {
         self.adopt_cookie(cookie);
+        self.time_handshake(now, from, cookie);
         self.control.push(self.handshake.path, What::CookieAck);
         self.establish(now);
+    }
+
+    /// The cookie left with the INIT ACK and is back: no answer to it can have come sooner than a round trip. Where it, or
+    /// the INIT ACK, was repeated that took longer, so it counts only while nothing else is known (RFC 9260 §6.3.1 C5), and
+    /// not where the timeout would be longer for it.
+    fn time_handshake(&mut self, now: Instant, from: Source, cookie: &Cookie) {
+        let took = now.since(cookie.created);
+        if !self.policies.timer.early() || took * 3 > self.config.timers.rto_initial {
+            return;
+        }
+        let there = |p: &&mut Path| p.local() == from.local && p.remote() == from.remote;
+        if let Some(p) = self.paths.get_mut(self.handshake.path.index()).filter(there) {
+            p.rtt.note_handshake(took);
+        }
     }
 
     pub(in crate::association) fn on_cookie_ack(&mut self, now: Instant) {

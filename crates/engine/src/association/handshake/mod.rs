@@ -51,6 +51,8 @@ pub(crate) struct Handshake {
     timer: Option<Instant>,
     /// How often the chunk of that timer was repeated.
     attempts: u16,
+    /// It was repeated before that timer expired.
+    hurried: bool,
     /// When the first of them left.
     sent_at: Instant,
     /// Stale Cookie errors of this handshake, and by how much longer the next cookie should live (§5.2.6).
@@ -81,6 +83,7 @@ impl Handshake {
             path: PathId(0),
             timer: None,
             attempts: 0,
+            hurried: false,
             sent_at: Instant::ZERO,
             stale_cookies: 0,
             cookie_wish: None,

@@ -15,6 +15,8 @@ use anabranch_policy::view::PathState;
 
 /// Floor of the time a HEARTBEAT may take: T3's own floor may be a second, far too slow to confirm a path.
 const MIN_PROBE: Duration = Duration::from_millis(100);
+/// Least time ahead that T3 is set.
+const TICK: Duration = Duration::from_millis(1);
 
 impl Association {
     /// How often `path` is probed while it is idle. False when there is no such path.
@@ -236,6 +238,26 @@ impl Association {
         let Some((&path, nonce)) = info.split_first() else { return };
         let Ok(nonce) = nonce.try_into().map(u64::from_be_bytes) else { return };
         let id = PathId(path);
+        let unmeasured = self.paths.get(id.index()).is_some_and(|p| p.rtt.is_unmeasured());
+        self.on_answer_of(now, id, nonce);
+        if unmeasured && self.policies.timer.early() {
+            self.shorten_first_t3(now, id);
+        }
+    }
+
+    /// The first round trip of a path is known: what is in flight there was timed without it.
+    fn shorten_first_t3(&mut self, now: Instant, id: PathId) {
+        let rto = self.views.rto(&self.paths, &self.policies, id);
+        let cx = self.views.look(now, &mut self.paths, &self.sender, &self.policies);
+        let Some(probe) = cx.path(id).map(|v| self.policies.tail_probe(&cx, v)) else { return };
+        let Some(p) = self.paths.get_mut(id.index()).filter(|p| !p.rtt.is_unmeasured()) else { return };
+        if let Some(oldest) = p.flight.oldest_sent().filter(|_| p.timers.runs(PathTimer::T3)) {
+            p.timers.shorten_t3(Some((oldest + rto).max(now + TICK)), false);
+            p.timers.plan_tail_probe(probe);
+        }
+    }
+
+    fn on_answer_of(&mut self, now: Instant, id: PathId, nonce: u64) {
         if self.config.mtu.discovery.is_some() && self.probe_answered(now, id, nonce) {
             return;
         }

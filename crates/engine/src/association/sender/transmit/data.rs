@@ -237,6 +237,11 @@ impl Association {
                 followed.repair();
             }
         }
+        if self.paths.get(path.index()).is_some_and(|p| p.rtt.may_begin())
+            && let Some(p) = self.paths.get_mut(path.index())
+        {
+            p.rtt.begin(now);
+        }
         // Of what a path shows, a further chunk of a packet changes no more than the bytes in flight.
         let shown = if first { Shown::Flight } else { Shown::FlightBytes };
         let Some(p) = self.paths.get_for(path.index(), shown) else { return };
