@@ -301,7 +301,9 @@ impl Connection {
 
     /// Ends gracefully: what was handed over is delivered first. Waits until both sides have agreed.
     ///
-    /// What the peer still sends can be read by another clone meanwhile, and afterwards.
+    /// It is no half-close (RFC 9260 §9.2): neither side takes new messages from then on, and only what the peer had
+    /// handed over before still comes; it can be read by another clone meanwhile, and afterwards. A peer that lives and
+    /// does not read keeps this from ending: see [`shutdown_within`](Self::shutdown_within).
     pub async fn shutdown(&self) -> CloseReason {
         let i = &*self.inner;
         i.shared.act(|core| {

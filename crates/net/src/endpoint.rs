@@ -190,7 +190,8 @@ impl Endpoint {
         shared.accept.notify_waiters();
     }
 
-    /// Waits until no association is left, everything has been sent, and the capture has it all.
+    /// Waits until no association is left, everything has been sent, and the capture has it all. One whose peer lives and
+    /// does not read what it was sent stays: end it by [`Connection::shutdown_within`], or all by [`close`](Self::close).
     pub async fn wait_idle(&self) {
         let shared = &self.inner.shared;
         loop {

@@ -74,7 +74,25 @@
 //! so [`Endpoint::connect`] refuses the second with [`Error::AlreadyConnected`]. Use streams of the one there is, or
 //! another [`Endpoint`]: each draws a port of its own.
 //!
-//! Time: deadlines are [`Instant`]s on the scale of [`now`], one for the whole process.
+//! # Time
+//!
+//! Deadlines are [`Instant`]s on the scale of [`now`], one for the whole process. There are two types of spans: the
+//! engine's [`Duration`] for what it counts itself (deadlines and the fields of [`AssocConfig`]), and that of the standard
+//! library for what is waited for here ([`ConnectOptions::timeout`], [`Connection::shutdown_within`],
+//! [`Connection::warm_up`], [`Backoff`]). Each becomes the other by `into`:
+//!
+//! ```
+//! use anabranch_net::{AssocConfig, ConnectOptions, Profile, SendOptions, now};
+//! use std::time::Duration;
+//!
+//! let patience = Duration::from_secs(3);
+//! let mut config = AssocConfig::new(Profile::named("low-latency")?);
+//! config.failure.peer_timeout = Some(patience.into());
+//! let mut options = ConnectOptions::new("192.0.2.7:9899".parse()?, config);
+//! options.timeout = patience;
+//! let message = SendOptions { deadline: Some(now() + patience.into()), ..SendOptions::default() };
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod alarm;
 mod bare;
@@ -121,4 +139,6 @@ pub use anabranch_engine::{
 };
 pub use anabranch_policy::registry::Profile;
 pub use anabranch_policy::view::{FrameErrors, PathState};
+/// What messages are made of; shared and not copied.
+pub use bytes::Bytes;
 pub use ipnet::IpNet;
