@@ -66,7 +66,7 @@ pub struct EmulateArgs {
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     pub seed: u64,
     /// End after this time
-    #[arg(long, value_name = "TIME", value_parser = units::time)]
+    #[arg(long, value_name = "TIME", value_parser = units::patience)]
     pub duration: Option<Duration>,
     /// Form of the statistics
     #[arg(long, value_name = "FORM", default_value = "text")]

@@ -88,11 +88,21 @@ pub fn clap_line(error: &clap::Error) -> String {
     let text = error.to_string();
     let text = text.strip_prefix("error: ").unwrap_or(&text);
     // What follows an empty line is usage and hints; a list of what is missing is kept.
-    let body = one_line(text.split("\n\n").next().unwrap_or(text));
+    let body = in_words(&one_line(text.split("\n\n").next().unwrap_or(text)));
     match meant(error) {
         Some(name) => format!("{body}; did you mean `{name}`?"),
         None => format!("{body}; see --help"),
     }
+}
+
+/// What Rust says of text that is no number, for people.
+fn in_words(text: &str) -> String {
+    let words = [
+        ("invalid digit found in string", "not a whole number of 0 or more"),
+        ("cannot parse integer from empty string", "not a whole number of 0 or more"),
+        ("number too large to fit in target type", "more than this number can be"),
+    ];
+    words.iter().fold(text.to_owned(), |text, (from, to)| text.replace(from, to))
 }
 
 /// What clap takes a mistyped word for.

@@ -4,7 +4,9 @@ use crate::exit::Failure;
 use crate::units;
 use crate::uri::{self, PeerUri};
 use anabranch_media::MediaHint;
-use anabranch_net::{AssocConfig, Constants, Local, OwnParameter, PathMtuDiscovery, PathSpec, Profile, Transport};
+use anabranch_net::{
+    AssocConfig, ConnectOptions, Constants, Local, OwnParameter, PathMtuDiscovery, PathSpec, Profile, Transport,
+};
 use anabranch_policy::Hook;
 use anabranch_policy::registry::Yielded;
 use std::net::SocketAddr;
@@ -103,9 +105,9 @@ pub struct PathArgs {
     #[arg(long = "path", value_name = "IFACE|ADDRESS[,via=HOST:PORT]")]
     pub paths: Vec<String>,
     /// A peer that has not answered for so long cannot be reached: the end with --once and for a file, otherwise the end of
-    /// one try of many
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = units::patience)]
-    pub connect_timeout: Duration,
+    /// one try of many [default: 10s]
+    #[arg(long, value_name = "TIME", value_parser = units::patience)]
+    pub connect_timeout: Option<Duration>,
     /// Begin although some interfaces are not there; they join when they appear
     #[arg(long)]
     pub allow_missing: bool,
@@ -180,6 +182,11 @@ fn said(y: &Yielded, name: &str, profile: &Profile) -> String {
 const DEFAULT_PROFILE: &str = "live";
 
 impl PathArgs {
+    /// How long a peer has to answer.
+    pub fn patience(&self) -> Duration {
+        self.connect_timeout.unwrap_or(ConnectOptions::DEFAULT_TIMEOUT)
+    }
+
     /// The paths towards a peer with these addresses; one that leaves anywhere when none is named.
     pub fn specs(&self, remotes: &[SocketAddr]) -> Result<Vec<PathSpec>, Failure> {
         if self.paths.is_empty() {

@@ -59,7 +59,7 @@ pub fn options(peer: &PeerUri, paths: &PathArgs, policies: &PolicyArgs) -> Resul
     let association = policies.association(peer)?;
     let remotes = peer.resolve()?;
     let mut options = ConnectOptions::over(paths.specs(&remotes)?, association);
-    options.timeout = paths.connect_timeout;
+    options.timeout = paths.patience();
     options.allow_missing = paths.allow_missing;
     options.list_addresses = policies.list_addresses;
     if policies.transport(peer) == Transport::RawIp {

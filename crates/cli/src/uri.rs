@@ -55,6 +55,23 @@ impl PeerUri {
         Ok(uri)
     }
 
+    /// A tunnel carries datagrams alone, and has one peer at each end.
+    ///
+    /// # Errors
+    /// A setting of the address that has no meaning for it.
+    pub fn for_tunnel(text: &str) -> Result<Self, Failure> {
+        let uri = Self::parse(text)?;
+        let settings =
+            [("mode", uri.mode.is_some()), ("streamid", !uri.streamid.is_empty()), ("latency", uri.latency.is_some())];
+        match settings.iter().find(|(_, given)| *given) {
+            Some(("latency", _)) => Err(Failure::usage(format!("`{text}`: the latency of a tunnel is --latency TIME"))),
+            Some((name, _)) => Err(Failure::usage(format!(
+                "`{text}`: `{name}` is a setting of send and recv; a tunnel carries datagrams"
+            ))),
+            None => Ok(uri),
+        }
+    }
+
     fn set(&mut self, key: &str, value: &str, text: &str) -> Result<(), Failure> {
         match key {
             "latency" => self.latency = Some(units::latency(value).map_err(Failure::usage)?),
@@ -365,7 +382,10 @@ fn host_and_port(place: &str, text: &str) -> Result<(Option<String>, Option<u16>
     }
     let port = match port {
         "" => None,
-        digits => Some(digits.parse::<u16>().map_err(|_| wrong())?),
+        digits => Some(digits.parse::<u16>().map_err(|_| match digits.bytes().all(|b| b.is_ascii_digit()) {
+            true => Failure::usage(format!("`{text}`: a port is at most 65535")),
+            false => wrong(),
+        })?),
     };
     Ok(((!host.is_empty() && host != "*").then(|| host.to_owned()), port))
 }

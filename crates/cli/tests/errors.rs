@@ -48,6 +48,41 @@ fn wrong_flags() {
         (&["emulate"], "--path"),
         (&["emulate", "--path", "listen 127.0.0.1:0"], "`to`"),
         (&["emulate", "--path", "listen 127.0.0.1:0 to 127.0.0.1:9 rate fast"], "rate"),
+        (&["emulate", "--path", "listen 127.0.0.1:0 to 127.0.0.1:9 at 5s"], "`at 5s`: nothing happens then"),
+        (&["emulate", "--path", "listen 127.0.0.1:0 to 127.0.0.1:9 at 5s every 9s"], "`at 5s`: nothing happens then"),
+        (&["emulate", "--path", "listen 127.0.0.1:0 to 127.0.0.1:9 at 5s at 6s down"], "`at 5s`: nothing happens then"),
+        (&["emulate", "--path", "listen 127.0.0.1:0 to 127.0.0.1:9 at 9s down at 5s up"], "goes forward"),
+        (&["emulate", "--path", "listen 127.0.0.1:9 to 127.0.0.1:9"], "leads to itself"),
+        (&["emulate", "--path", "listen 127.0.0.1:0 to 127.0.0.1:70000"], "a port is at most 65535"),
+        (&["emulate", "--path", "listen 127.0.0.1:0 to 127.0.0.1:9", "--duration", "0"], "no time to wait"),
+        (&["emulate", "--path", "listen 127.0.0.1:0 to 127.0.0.1:9", "--seed", "x"], "not a whole number of 0 or more"),
+        (
+            &["emulate", "--path", "listen 127.0.0.1:0 to 127.0.0.1:9", "--seed", "99999999999999999999"],
+            "more than this",
+        ),
+        (&["send", "a", "anabranch://b", "--duration", "0s"], "no time to wait"),
+        (&["send", "a", "127.0.0.1:70000"], "a port is at most 65535"),
+        (&["recv", ":99999", "a"], "a port is at most 65535"),
+        (&["tunnel", "--listen", "udp://127.0.0.1:70000", "127.0.0.1"], "a port is at most 65535"),
+        (&["tunnel"], "a tunnel is either --listen"),
+        (&["tunnel", "--listen", "udp://:0"], "a tunnel is either --listen"),
+        (&["tunnel", "--listen", "udp://127.0.0.1:0", "127.0.0.1?mode=media"], "`mode` is a setting of send and recv"),
+        (
+            &["tunnel", "--listen", "udp://127.0.0.1:0", "127.0.0.1?streamid=x"],
+            "`streamid` is a setting of send and recv",
+        ),
+        (&["tunnel", "--listen", "udp://127.0.0.1:0", "127.0.0.1?latency=9"], "--latency"),
+        (
+            &["tunnel", "--accept", ":1?mode=file", "--forward", "udp://127.0.0.1:9"],
+            "`mode` is a setting of send and recv",
+        ),
+        (
+            &["tunnel", "--accept", ":1", "--forward", "udp://127.0.0.1:9", "--connect-timeout", "3s"],
+            "the side that connects",
+        ),
+        (&["bench", "--profile", "nope"], "no profile is called 'nope'; did you mean"),
+        (&["bench", "--peer", "x=/no/such"], "--peer x=/no/such: there is no such program"),
+        (&["bench", "--peer", "x=no-such-program"], "there is no such program"),
     ] {
         let e = run(args);
         assert_eq!(e.stdout, b"");

@@ -14,10 +14,12 @@ mod sockets;
 mod summary;
 
 use crate::exit::{Failure, Outcome};
+use anabranch_policy::registry::Profile;
 use anabranch_report::write_atomically;
 use cell::{Cell, Test, Transport};
 use indicatif::{ProgressBar, ProgressStyle};
-use std::path::PathBuf;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use summary::Series;
 
@@ -96,7 +98,26 @@ pub async fn run(args: BenchArgs) -> Outcome {
     tokio::task::spawn_blocking(move || all(&args)).await.map_err(Failure::network)?
 }
 
+/// What would show only as a run without figures.
+fn check(args: &BenchArgs) -> Outcome {
+    Profile::named(&args.profile).map_err(Failure::usage)?;
+    let runs =
+        |program: &Path| std::fs::metadata(program).is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0);
+    for (name, program) in &args.peers {
+        let found = match program.contains('/') {
+            true => runs(Path::new(program)),
+            false => std::env::var_os("PATH")
+                .is_some_and(|dirs| std::env::split_paths(&dirs).any(|dir| runs(&dir.join(program)))),
+        };
+        if !found {
+            return Err(Failure::usage(format!("--peer {name}={program}: there is no such program")));
+        }
+    }
+    Ok(())
+}
+
 fn all(args: &BenchArgs) -> Outcome {
+    check(args)?;
     let (rounds, bytes) = if args.quick { (2, 20_000_000) } else { (args.rounds, args.bytes as usize) };
     let wanted = |c: &Cell| {
         (args.tests.is_empty() || args.tests.contains(&c.test))

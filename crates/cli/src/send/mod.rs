@@ -83,7 +83,7 @@ pub struct SendArgs {
     #[arg(long, value_name = "NAME")]
     pub streamid: Option<StreamName>,
     /// End after this time, counted from the first connection, or from the start as long as there is none
-    #[arg(long, value_name = "TIME", value_parser = units::time)]
+    #[arg(long, value_name = "TIME", value_parser = units::patience)]
     pub duration: Option<Duration>,
     /// End when the receiver cannot be reached, ends or is lost. Without it media and datagrams are sent again as soon as
     /// there is a receiver; a file, which cannot be resumed, always ends

@@ -327,7 +327,7 @@ impl Sending {
         let mode = self.source.mode.unwrap_or(Mode::File);
         self.tell(mode)?;
         let hello = Hello { mode, latency: self.source.wish(mode), profile: self.profile.into() };
-        let welcome = greet(link, hello, stop, inbox, self.args.paths.connect_timeout);
+        let welcome = greet(link, hello, stop, inbox, self.args.paths.patience());
         Ok(self.source.beside(welcome).await?.map(|latency| (mode, latency)))
     }
 

@@ -62,7 +62,7 @@ impl Clients {
 
 /// Runs this side.
 pub(super) async fn run(args: &TunnelArgs, listen: &str, peer: &str) -> Outcome {
-    let peer = PeerUri::parse(peer)?;
+    let peer = PeerUri::for_tunnel(peer)?;
     let address = udp_address(listen, true)?;
     let profile = args.policies.profile(&peer)?.name();
     let interrupt = Interrupt::beside_reload(args.policies.config.as_deref());
@@ -160,7 +160,7 @@ impl Entrance<'_> {
         let mut inbox = outwards(link, stop, &self.socket, &self.clients);
         let latency = self.args.latency;
         let hello = Hello { mode: Mode::Tunnel, latency, profile: self.profile.into() };
-        if greet(link, hello, stop, &mut inbox, self.args.paths.connect_timeout).await?.is_none() {
+        if greet(link, hello, stop, &mut inbox, self.args.paths.patience()).await?.is_none() {
             return Ok(());
         }
         self.outage.over(link.peer());

@@ -50,7 +50,12 @@ pub(super) async fn run(args: &TunnelArgs, accept: &str, forward: &str) -> Outco
             "--path and --allow-missing go with the side that connects; this one answers on the paths it learns",
         ));
     }
-    let at = PeerUri::parse(accept)?;
+    if args.paths.connect_timeout.is_some() {
+        return Err(Failure::usage(
+            "--connect-timeout goes with the side that connects; this one waits until it is ended",
+        ));
+    }
+    let at = PeerUri::for_tunnel(accept)?;
     let target = udp_address(forward, false)?;
     let interrupt = Interrupt::prompt();
     let rules = Rules { places: PEERS, per_address: PER_ADDRESS, replaces: true, replaces_files: true };

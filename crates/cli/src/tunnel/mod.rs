@@ -31,7 +31,7 @@ Exit codes: 0 done; 1 the network or the peer failed; 2 wrong flags; 130 interru
 #[command(after_help = EXAMPLES)]
 pub struct TunnelArgs {
     /// anabranch://HOST:PORT of the other side, together with --listen
-    #[arg(value_name = "PEER", required_unless_present = "accept", conflicts_with = "accept", requires = "listen")]
+    #[arg(value_name = "PEER", conflicts_with = "accept", requires = "listen")]
     pub peer: Option<String>,
     /// Take datagrams of clients here
     #[arg(long, value_name = "udp://[ADDRESS]:PORT", conflicts_with = "accept")]

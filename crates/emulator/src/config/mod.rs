@@ -73,6 +73,13 @@ impl PathConfig {
         if self.to.port() == 0 {
             return Err(ParseError::new(format!("path `{}`: `to` needs a port other than 0", self.name)));
         }
+        if self.to == self.listen {
+            let to = self.to;
+            return Err(ParseError::new(format!(
+                "path `{}` leads to itself: it listens on {to} and sends there",
+                self.name
+            )));
+        }
         if self.from.is_some_and(|from| from.is_ipv4() != self.to.is_ipv4()) {
             return Err(ParseError::new(format!(
                 "path `{}`: `from` and `to` must both be IPv4 or both IPv6",

@@ -35,6 +35,11 @@ impl Guest for Relay {
         }
         let value = words.value(word, "a value")?;
         let address = || {
+            let port = value.rsplit_once(':').map_or("", |(_, port)| port);
+            let digits = !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit());
+            if digits && port.parse::<u16>().is_err() {
+                return Err(ParseError::new(format!("`{word}`: a port is at most 65535, not {port}")));
+            }
             value.parse::<SocketAddr>().map_err(|_| {
                 ParseError::new(format!(
                     "`{word}` needs an address and port such as 127.0.0.1:9101 or [::1]:9101, not `{value}`"

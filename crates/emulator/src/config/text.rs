@@ -72,6 +72,7 @@ pub(super) fn path(text: &str, name: &str) -> Result<PathConfig, ParseError> {
 pub(super) fn path_of_words(words: &[String], name: &str) -> Result<PathConfig, ParseError> {
     let mut relay = Relay::default();
     let links = read_links(words, &mut relay, None)?;
+    check_times(words, links.later())?;
     let rebinds = links.later().iter().filter(|(_, l)| *l == Later::Guest).map(|(at, _)| *at);
     let rebinds: Vec<Duration> = rebinds.collect();
     let rebinds_every = links.every().filter(|_| !rebinds.is_empty());
@@ -84,6 +85,25 @@ pub(super) fn path_of_words(words: &[String], name: &str) -> Result<PathConfig, 
     let (up, down) = links.of(if to.is_ipv6() { OVERHEAD_V6 } else { OVERHEAD_V4 });
     refuse_marks([&up, &down])?;
     Ok(PathConfig { listen, to, from: relay.from, up, down, rebinds_every, rebinds, name })
+}
+
+/// A schedule says something at each of its times, and they rise.
+fn check_times(words: &[String], later: &[(Duration, Later)]) -> Result<(), ParseError> {
+    let ends = |word: Option<&String>| word.is_none_or(|w| w == "at" || w == "every");
+    let is_time = |i: &usize| {
+        words.get(*i).is_some_and(|w| w == "at") && (*i == 0 || words.get(i - 1).is_none_or(|w| w != "name"))
+    };
+    if let Some(i) = (0..words.len()).filter(is_time).find(|i| ends(words.get(i + 2))) {
+        let time = words.get(i + 1).map_or("", String::as_str);
+        return Err(ParseError::new(format!("`at {time}`: nothing happens then; write for example at {time} down")));
+    }
+    match later.windows(2).find_map(|w| <&[_; 2]>::try_from(w).ok().filter(|[a, b]| b.0 < a.0)) {
+        Some([a, b]) => {
+            let text = format!("a schedule goes forward: {} comes after {}; put the earlier time first", b.0, a.0);
+            Err(ParseError::new(text))
+        }
+        None => Ok(()),
+    }
 }
 
 /// A relay has no say in the IP header of what it passes on.

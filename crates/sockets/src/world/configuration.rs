@@ -29,10 +29,22 @@ pub fn read(lenient: bool) -> Settings {
     let own = own.iter().filter_map(|(name, v)| v.as_deref().map(|v| (*name, v)));
     for (name, value) in assignments(&text).chain(own) {
         if !s.set(name, value) {
-            complain(lenient, &format!("unknown setting {name}={value}"));
+            complain(lenient, &refused(name, value));
         }
     }
     s
+}
+
+/// Why a setting was not taken: its value, where it is known to be that.
+fn refused(name: &str, value: &str) -> String {
+    let short = name.rsplit('.').next().unwrap_or(name);
+    match (short, anabranch_policy::registry::Profile::named(value)) {
+        ("profile", Err(e)) => e.to_string(),
+        ("transport", _) => format!("transport={value} is none; there are udp and raw"),
+        // A value that any number would replace.
+        _ if Settings::default().set(name, "1") => format!("{name}={value}: that value does not fit"),
+        _ => format!("unknown setting {name}={value}"),
+    }
 }
 
 fn complain(lenient: bool, what: &str) {
@@ -60,7 +72,7 @@ fn apply_toml(s: &mut Settings, text: &str) -> Result<(), String> {
             _ => return Err(format!("{name} is no setting")),
         };
         if !s.set(name, &value) {
-            return Err(format!("unknown setting {name} = {value}"));
+            return Err(refused(name, &value));
         }
     }
     Ok(())
@@ -92,14 +104,16 @@ mod tests {
     #[test]
     fn what_is_wrong_is_one_line() {
         for (text, complaint) in [
-            ("profil = \"cmt\"", "unknown setting profil = cmt"),
-            ("profile = \"cmtt\"", "unknown setting profile = cmtt"),
-            ("rto_min = \"soon\"", "unknown setting rto_min = soon"),
+            ("profil = \"cmt\"", "unknown setting profil=cmt"),
+            ("rto_min = \"soon\"", "rto_min=soon: that value does not fit"),
+            ("transport = \"tcp\"", "transport=tcp is none; there are udp and raw"),
             ("[paths]\na = 1", "paths is no setting"),
             ("local = [1]", "local is a list of names"),
         ] {
             assert_eq!(apply_toml(&mut Settings::outward(), text), Err(complaint.to_owned()));
         }
+        let near = apply_toml(&mut Settings::outward(), "profile = \"lowlatenci\"").expect_err("no such profile");
+        assert!(near.contains("'lowlatenci'") && near.contains("did you mean 'low-latency'?"), "{near}");
         assert!(apply_toml(&mut Settings::outward(), "profile = ").is_err_and(|e| !e.contains('\n')));
     }
 }
