@@ -79,9 +79,9 @@ fn a_mistake_in_the_settings_is_one_line_and_exit_code_2() {
     let file = folder.path().join("sctp.toml");
     std::fs::write(&file, "profil = \"cmt\"\n").expect("a file");
     for (variable, value, line) in [
-        ("ANABRANCH_CONFIG", file.to_str().expect("text"), format!("{}: unknown setting profil = cmt", file.display())),
+        ("ANABRANCH_CONFIG", file.to_str().expect("text"), format!("{}: unknown setting profil=cmt", file.display())),
         ("ANABRANCH_CONFIG", "/nowhere", "cannot read /nowhere: No such file or directory (os error 2)".into()),
-        ("ANABRANCH_PROFILE", "fast", "unknown setting profile=fast".into()),
+        ("ANABRANCH_PROFILE", "fast", "no profile is called 'fast'".into()),
         ("ANABRANCH_LOCAL", "eth77", "there is no interface eth77; there are: ".into()),
     ] {
         let run = Command::new("env")
