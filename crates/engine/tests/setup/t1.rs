@@ -44,6 +44,25 @@ fn the_cookie_waits_as_long_as_the_init_took() {
     assert_eq!(again.at.since(first.at), ms(300));
 }
 
+/// A handshake with an RTO.Initial of its own: what runs keeps its deadline, what follows has the other.
+#[test]
+fn another_rto_initial_holds_from_the_next_timeout_on() {
+    let config = changed(assoc_config("sctp"), |c| c.timers.rto_initial = ms(300));
+    let mut r = Raw::with(&config, |e| e.accept = false);
+    let id = r.connect(&config);
+    let first = r.take_one();
+    r.endpoint.association_mut(id).expect("alive").set_rto_initial(ms(1_000));
+    let again = r.run_until_sent(kind::INIT, ms(20_000)).expect("T1-init");
+    assert_eq!(again.at.since(first.at), ms(300));
+    let third = r.run_until_sent(kind::INIT, ms(20_000)).expect("T1-init");
+    assert_eq!(third.at.since(again.at), ms(2_000));
+    let (here, there) = (LocalId(0), peer(1));
+    let port = r.endpoint.association(id).expect("alive").peer_port();
+    let taken = [(here, there, port), (LocalId(1), there, port), (here, peer(2), port), (here, there, port ^ 1)];
+    let taken = taken.map(|(local, remote, port)| r.endpoint.is_taken(local, remote, port));
+    assert_eq!(taken, [true, false, false, false], "another INIT would restart it");
+}
+
 /// Shows: 9260/A17, 9260/A6.
 #[test]
 fn an_unanswered_cookie_is_repeated_eight_times_each_later() {
