@@ -2,7 +2,7 @@
 
 use crate::exit::{Failure, Outcome, print};
 use crate::interrupt::Interrupt;
-use crate::quality::{Progress, codec_name, read};
+use crate::quality::{Progress, codec_name, read, refuse_port_without_capture};
 use anabranch_media::Class;
 use anabranch_media::quality::{Frame, Recording};
 use anabranch_media::ts::PACKET_LEN;
@@ -25,6 +25,7 @@ pub fn run(args: &FramesArgs) -> Outcome {
     let progress = Progress::new();
     let film = read(&args.film, args.port, &progress, &Interrupt::install())?;
     progress.end();
+    refuse_port_without_capture(args.port, &[&film])?;
     let text = trace(&film.recording).ok_or_else(|| {
         Failure::usage(format!("{}: no transport stream with frames of known classes", args.film.display()))
     })?;

@@ -16,7 +16,7 @@ use anabranch_media::quality::{CompareError, Comparison, Shown};
 use decoded::Pictures;
 pub use progress::Progress;
 use read::is_stdin;
-pub use read::read;
+pub use read::{read, refuse_port_without_capture};
 use report::Report;
 pub use report::codec_name;
 use std::path::{Path, PathBuf};
@@ -73,6 +73,7 @@ pub fn run(args: &QualityArgs) -> Outcome {
     let progress = Progress::new();
     let read = |path: &Path| read(path, args.port, &progress, &interrupt);
     let (sent, received) = (read(&args.sent)?, read(&args.received)?);
+    refuse_port_without_capture(args.port, &[&sent, &received])?;
     let found = Comparison::of(&sent.recording, &received.recording).map_err(|e| refused(args, e))?;
     let (buffer, shortest) = (args.buffer.into(), args.stall.into());
     let shown = Shown::of(&sent.recording, &received.recording, &found, buffer, shortest);

@@ -18,6 +18,7 @@ pub const PIECE: usize = 256 << 10;
 pub struct Source {
     pub recording: Recording,
     path: PathBuf,
+    is_capture: bool,
     /// The transport stream of a capture or a pipe, for a decoder.
     taken_out: Option<NamedTempFile>,
 }
@@ -27,6 +28,16 @@ impl Source {
     pub fn stream(&self) -> &Path {
         self.taken_out.as_ref().map_or(&self.path, NamedTempFile::path)
     }
+}
+
+/// A port chooses among the streams of a capture; elsewhere it would do nothing.
+pub fn refuse_port_without_capture(port: Option<u16>, read: &[&Source]) -> Result<(), Failure> {
+    if port.is_some() && !read.iter().any(|s| s.is_capture) {
+        return Err(Failure::usage(
+            "--port is for captures (pcap, pcapng), and what was read is a transport stream: remove it",
+        ));
+    }
+    Ok(())
 }
 
 /// What a path calls standard input.
@@ -100,7 +111,7 @@ impl Job<'_> {
             }
         }
         recording.finish();
-        Ok(Source { recording, path: self.path.to_owned(), taken_out: copy.map(|c| c.0) })
+        Ok(Source { recording, path: self.path.to_owned(), is_capture: false, taken_out: copy.map(|c| c.0) })
     }
 
     /// The stream out of a capture.
@@ -121,7 +132,7 @@ impl Job<'_> {
             return Err(Failure::usage(format!("{name}: no datagram{which} in this capture has a transport stream")));
         }
         recording.finish();
-        Ok(Source { recording, path: self.path.to_owned(), taken_out: Some(copy.0) })
+        Ok(Source { recording, path: self.path.to_owned(), is_capture: true, taken_out: Some(copy.0) })
     }
 }
 
