@@ -114,7 +114,10 @@ fn other_containers_are_refused() {
     ] {
         let other = file(&dir, "other", &content);
         for args in [[CLIP, &other], [&other, CLIP]] {
-            run(&[&["quality", "--no-decoding"], &args[..]].concat()).check(2, Some(what));
+            let ended = run(&[&["quality", "--no-decoding"], &args[..]].concat());
+            ended.check(2, Some(what));
+            let how = format!("this makes one of it: ffmpeg -i {other} -c copy -f mpegts film.ts");
+            assert!(ended.stderr.contains(&how), "{}", ended.stderr);
         }
     }
 }

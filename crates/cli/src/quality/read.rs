@@ -60,8 +60,9 @@ pub fn read(path: &Path, port: Option<u16>, progress: &Progress, interrupt: &Int
     file.by_ref().take(detect::HEAD as u64).read_to_end(&mut head).map_err(wrong)?;
     let capture = Capture::of(&head);
     if let Some(film) = detect::film(&head).filter(|_| capture.is_none() && !detect::is_transport_stream(&head)) {
+        let source = if is_stdin(path) { "-".into() } else { path.display().to_string() };
         return Err(Failure::usage(format!(
-            "{name} is {film}; what is read is a transport stream, as `send` took it or `recv` wrote it, or a capture of one"
+            "{name} is {film}; what is read is a transport stream, as `send` took it or `recv` wrote it, or a capture of one; this makes one of it: ffmpeg -i {source} -c copy -f mpegts film.ts"
         )));
     }
     let from = Cursor::new(head).chain(file);
