@@ -119,6 +119,7 @@ fn other_containers_are_refused() {
             let how = format!("this makes one of it: ffmpeg -i {other} -c copy -f mpegts film.ts");
             assert!(ended.stderr.contains(&how), "{}", ended.stderr);
         }
+        run(&["lab", "frames", &other]).check(2, Some("ffmpeg -i"));
     }
 }
 
@@ -145,10 +146,6 @@ fn standard_input_and_output() {
     assert!(!std::path::Path::new("-").exists(), "no file is called so");
 }
 
-fn rows_of(text: &str) -> Value {
-    serde_json::from_str(text).expect("JSON")
-}
-
 /// A port chooses among the streams of a capture; beside transport streams it would do nothing.
 #[test]
 fn a_port_without_a_capture_is_refused() {
@@ -164,6 +161,10 @@ fn a_port_without_a_capture_is_refused() {
     for args in [[CLIP, &received], [&received, CLIP], [&received, &received]] {
         run(&[&["quality", "--no-decoding", "--port", "5000"], &args[..]].concat()).check(0, None);
     }
+}
+
+fn rows_of(text: &str) -> Value {
+    serde_json::from_str(text).expect("JSON")
 }
 
 /// A stream that ffmpeg makes of its test pattern, or none where it cannot.
@@ -243,6 +244,42 @@ fn av1_as_ffmpeg_writes_it_is_compared_and_decoded() {
         assert!((10.0..60.0).contains(&r["psnr_db"].as_f64().expect("a number")), "{r}");
         let classes = |c: &str| r["by_class"][c]["frames"].as_u64().expect("a number");
         assert!(classes("I") >= 2 && classes("P") > 0 && classes("unknown") == 0, "{r}");
+    }
+}
+
+/// Behind a loss, whenever it is, the pictures that can be decoded are decoded as they were sent.
+#[test]
+fn av1_recovers_from_a_loss_at_the_next_key_frame() {
+    const NAME: &str = "av1_recovers_from_a_loss_at_the_next_key_frame";
+    let (dir, _) = scratch();
+    let low_delay = ["-preset", "12", "-svtav1-params", "pred-struct=1:hierarchical-levels=3"];
+    for (name, encoder, fast) in [
+        ("aom", "libaom-av1", &["-cpu-used", "8"][..]),
+        ("aom-live", "libaom-av1", &["-usage", "realtime", "-cpu-used", "8", "-b:v", "300k"]),
+        ("svt", "libsvtav1", &["-preset", "12"]),
+        ("svt-low-delay", "libsvtav1", &low_delay),
+        ("rav1e", "librav1e", &["-speed", "10", "-b:v", "300k"]),
+    ] {
+        let more = [&["-pix_fmt", "yuv420p", "-g", "20"], fast].concat();
+        let Some(film) = made(&dir, &format!("{name}.mkv"), NAME, encoder, &more) else { continue };
+        let sent = dir.path().join("sent.ts").display().to_string();
+        let mut copy = Command::new("ffmpeg");
+        copy.args(["-v", "error", "-y", "-i", &film, "-c", "copy", "-f", "mpegts", &sent]);
+        assert!(copy.status().expect("ffmpeg starts").success());
+        for lost in [1, 3, 22, 41] {
+            let received = file(&dir, "received.ts", &less(&sent, VIDEO, lost));
+            let csv = dir.path().join("frames.csv").display().to_string();
+            let r = json(&[&sent, &received, "--csv", &csv]);
+            let text = std::fs::read_to_string(&csv).expect("it was written");
+            let mut rows = text.lines().map(|l| l.split(',').collect::<Vec<_>>());
+            let header = rows.next().expect("a header");
+            let at = |c: &str| header.iter().position(|h| *h == c).expect("it is there");
+            let (decodable, psnr) = (at("decodable"), at("psnr_db"));
+            let wrong = rows.filter(|r| r[decodable] == "1" && r[psnr] != "inf").collect::<Vec<_>>();
+            assert!(wrong.is_empty(), "{name} without frame {lost}: {wrong:?}");
+            let whole = r["decodable_share"].as_f64().expect("a number") * 50.0;
+            assert!(r["pictures_equal"].as_u64().expect("a number") as f64 >= whole - 0.1, "{name}, {lost}: {r}");
+        }
     }
 }
 

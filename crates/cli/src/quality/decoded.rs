@@ -2,15 +2,19 @@
 //!
 //! Both streams are decoded. To each picture of the stream as it was sent belongs the last picture that the other one
 //! shows at that time, so a picture that was lost counts as the one before it, which stands.
+//!
+//! Of AV1 the decoder gets what can be decoded, and nothing else: where a picture that others refer to is missing, ffmpeg may
+//! show nothing more of the stream with libdav1d, and pictures behind the next key frame wrongly with libaom.
 
 use super::ivf;
 use super::progress::Progress;
 use super::read::Source;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
+use anabranch_media::quality::{Comparison, Recording};
 use anabranch_media::ts::{PTS_CYCLE, VideoCodec};
-use std::collections::BTreeMap;
-use std::io::{self, BufRead, BufReader, Read};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use tempfile::NamedTempFile;
@@ -48,13 +52,14 @@ pub struct Pictures {
 pub type Decoded = Result<Pictures, String>;
 
 impl Pictures {
-    /// Runs ffmpeg on both.
+    /// Runs ffmpeg on both, in which `found` was found.
     ///
     /// # Errors
     /// Interrupted. That ffmpeg is not there or fails is no failure of the command.
     pub fn measure(
         sent: &Source,
         received: &Source,
+        found: &Comparison,
         progress: &Progress,
         interrupt: &Interrupt,
     ) -> Result<Decoded, Failure> {
@@ -67,7 +72,18 @@ impl Pictures {
         if !has("psnr") || !has("ssim") {
             return Ok(Err("this ffmpeg has no filters psnr and ssim".to_owned()));
         }
-        let inputs = match [sent, received].map(|s| Input::of(s, sent.recording.codec())) {
+        let inputs = if sent.recording.codec() == Some(VideoCodec::Av1) {
+            let came = found.results.iter().map(|r| r.decodable);
+            let shown = [decodable(&sent.recording), came.collect()].map(|d| times(&sent.recording, &d));
+            if shown.iter().any(BTreeSet::is_empty) {
+                return Ok(Err("no picture can be decoded".to_owned()));
+            }
+            // What came of a frame that can be decoded is what was sent of it.
+            shown.map(|times| ivf::of(sent.stream(), &times).map(Input::Ivf))
+        } else {
+            [sent, received].map(|s| Ok(Input::Stream(s.stream())))
+        };
+        let inputs = match inputs {
             [Ok(sent), Ok(received)] => [sent, received],
             [Err(e), _] | [_, Err(e)] => return Ok(Err(format!("the video cannot be taken out of the stream: {e}"))),
         };
@@ -148,6 +164,21 @@ impl Pictures {
     }
 }
 
+/// Which frames of a stream can be decoded if all of it is there: what refers to pictures in front of it cannot.
+fn decodable(sent: &Recording) -> Vec<bool> {
+    let mut out: Vec<bool> = Vec::with_capacity(sent.frames().len());
+    for frame in sent.frames() {
+        let needs = &frame.picture.needs;
+        out.push(!needs.missing && needs.units.iter().all(|n| out.get(*n as usize).copied().unwrap_or(false)));
+    }
+    out
+}
+
+/// The time stamps of those frames of which it is said.
+fn times(sent: &Recording, of: &[bool]) -> BTreeSet<u64> {
+    sent.frames().iter().zip(of).filter(|(_, of)| **of).filter_map(|(f, _)| f.pts).collect()
+}
+
 /// A stream as ffmpeg reads it.
 enum Input<'a> {
     Stream(&'a Path),
@@ -156,13 +187,6 @@ enum Input<'a> {
 }
 
 impl Input<'_> {
-    fn of(source: &Source, codec: Option<VideoCodec>) -> io::Result<Input<'_>> {
-        if codec == Some(VideoCodec::Av1) {
-            return ivf::of(source.stream()).map(Input::Ivf);
-        }
-        Ok(Input::Stream(source.stream()))
-    }
-
     fn file(&self) -> (&'static str, &Path) {
         match self {
             Input::Stream(path) => ("mpegts", path),

@@ -3,16 +3,17 @@
 use super::read::PIECE;
 use anabranch_media::picture::av1_as_in_files;
 use anabranch_media::ts::{AccessUnit, Elementary};
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
 use std::path::Path;
 use tempfile::NamedTempFile;
 
-/// The video of a transport stream as an IVF file.
+/// The video of a transport stream as an IVF file: the pictures with one of these time stamps, and those without any.
 ///
 /// # Errors
 /// Those of reading and writing.
-pub fn of(stream: &Path) -> io::Result<NamedTempFile> {
+pub fn of(stream: &Path, shown: &BTreeSet<u64>) -> io::Result<NamedTempFile> {
     let to = NamedTempFile::with_suffix(".ivf")?;
     let mut out = BufWriter::new(to.as_file());
     out.write_all(&header())?;
@@ -26,6 +27,9 @@ pub fn of(stream: &Path) -> io::Result<NamedTempFile> {
         }
         while let Some(unit) = video.poll() {
             last = unit.pts.unwrap_or(last);
+            if unit.pts.is_some_and(|pts| !shown.contains(&pts)) {
+                continue;
+            }
             out.write_all(&frame(last, &unit))?;
         }
         if n == 0 {

@@ -80,7 +80,7 @@ pub fn run(args: &QualityArgs) -> Outcome {
     let pictures = if args.no_decoding {
         Err("--no-decoding was given".to_owned())
     } else {
-        Pictures::measure(&sent, &received, &progress, &interrupt)?
+        Pictures::measure(&sent, &received, &found, &progress, &interrupt)?
     };
     progress.end();
     if let Some(path) = &args.csv {
