@@ -5,7 +5,6 @@ use super::drawn::{self, Drawn, Take};
 use super::flow::{self, Flow, Transport};
 use super::phases::{Asked, Said};
 use super::queue_limits;
-use super::sctp::Sctp;
 use super::series::SeriesOf;
 use super::shared_association;
 use super::sweep::Sweep;
