@@ -133,22 +133,30 @@ fn at_a_bottleneck(coupling: Coupling, subflows: usize, (kbit, ms, queue): (u64,
     own / (own + other)
 }
 
-/// RFC 6356 §2, goal 2: through one bottleneck the subflows of a connection take together what a TCP takes: within 10 % at
-/// the first two. With twice the round trip it is 12 % less, 0.468 +- 0.013 of the bottleneck; never is it more.
+/// RFC 6356 §2, goal 2: through one bottleneck the subflows of a connection take together what a TCP takes, within 10 % of
+/// the one beside it. Four in 5 Mbit/s are the exception: their windows are five segments, and none falls below two, so that
+/// they have 12 % more than it; beside what a TCP in their place has it is 5 %. (Means of 16 seeds: of two, three and four
+/// subflows 0.495, 0.501 and 0.505 of the first bottleneck, 0.519, 0.518 and 0.529 of the second, 0.482, 0.490 and
+/// 0.497 of the third, each within 0.01; of one subflow 0.498, 0.506 and 0.507.)
 #[test]
 fn at_a_shared_bottleneck_a_connection_is_one_tcp() {
-    for (bottleneck, least) in BOTTLENECKS.into_iter().zip([0.9, 0.9, 0.85]) {
-        let subflows = 2;
-        let of = |coupling, seeds| {
+    for bottleneck in BOTTLENECKS {
+        let of = |coupling, subflows, seeds| {
             let all: Vec<f64> = (0..seeds).map(|seed| at_a_bottleneck(coupling, subflows, bottleneck, seed)).collect();
             mean(&all)
         };
-        let ((lia, half), (free, _)) = (of(Coupling::Lia, 8), of(Coupling::Uncoupled, 2));
-        println!("{subflows} over {bottleneck:?}: LIA {lia:.3} +- {half:.3}, uncoupled {free:.3}");
-        let over_one_tcp = |part: f64| part / (1.0 - part);
-        assert!((least..=1.1).contains(&over_one_tcp(lia)), "{bottleneck:?}: {lia} +- {half}");
-        assert!(half < 0.02, "{bottleneck:?}: {lia} +- {half} says too little");
-        let expected = subflows as f64 / (subflows as f64 + 1.0);
-        assert!(free > 0.9 * expected, "{free}: without coupling as many TCPs as subflows");
+        let (in_its_place, _) = of(Coupling::Lia, 1, 8);
+        for subflows in [2, 3, 4] {
+            let (lia, half) = of(Coupling::Lia, subflows, 8);
+            let beside = lia / (1.0 - lia);
+            println!("{subflows} over {bottleneck:?}: LIA {lia:.3} +- {half:.3}, {beside:.3} of the TCP beside it");
+            let most = if (subflows, bottleneck.0) == (4, 5_000) { 1.15 } else { 1.1 };
+            assert!((0.9..=most).contains(&beside), "{subflows} over {bottleneck:?}: {lia} +- {half}");
+            let place = lia / in_its_place;
+            assert!((0.9..=1.1).contains(&place), "{subflows} over {bottleneck:?}: {lia}, a TCP {in_its_place}");
+            assert!(half < 0.02, "{subflows} over {bottleneck:?}: {lia} +- {half} says too little");
+        }
+        let (free, _) = of(Coupling::Uncoupled, 2, 2);
+        assert!(free > 0.9 * 2.0 / 3.0, "{bottleneck:?}: {free}: without coupling as many TCPs as subflows");
     }
 }
