@@ -9,8 +9,8 @@ fn add(outgoing: u16, incoming: u16) -> Wish {
 
 fn under_way(wish: Wish, deadline: Instant) -> Option<Box<Request>> {
     let (params, open, path, in_vain) = (Bytes::new(), vec![1], PathId(0), InVain::default());
-    let (last_tsn, attempts, in_progress, refused) = (0, 0, false, 0);
-    let r = Request { wish, params, open, last_tsn, deadline, attempts, path, in_progress, refused, in_vain };
+    let (last_tsn, sent, attempts, in_progress, refused) = (0, deadline, 0, false, 0);
+    let r = Request { wish, params, open, last_tsn, sent, deadline, attempts, path, in_progress, refused, in_vain };
     Some(Box::new(r))
 }
 
