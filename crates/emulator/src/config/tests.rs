@@ -174,6 +174,17 @@ fn errors_name_the_word_and_the_way_out() {
     }
     let path = |text: &str| parse_path(text).unwrap_err().to_string();
     assert!(path("to 127.0.0.1:9").contains("needs `listen`"));
+    for (schedule, has) in [
+        ("at 5s", "`at 5s`: nothing happens then"),
+        ("at 5s every 9s", "`at 5s`: nothing happens then"),
+        ("at 5s at 6s down", "`at 5s`: nothing happens then"),
+        ("at 9s down at 5.5s up", "5.5s comes after 9s"),
+        ("at", "`at` needs a time"),
+    ] {
+        let message = path(&format!("listen 127.0.0.1:0 to 127.0.0.1:9 {schedule}"));
+        assert!(message.contains(has) && !message.contains('\n'), "{schedule}: {message}");
+    }
+    assert!(parse_path("name at listen 127.0.0.1:0 to 127.0.0.1:9 at 5s down at 5s delay 1ms").is_ok());
     assert!(path("listen localhost:9 to 127.0.0.1:9").contains("127.0.0.1:9101"));
     assert!(path("listen 127.0.0.1:9 to 127.0.0.1:9 up.name x").contains("leave out the prefix"));
     assert!(path("listen 127.0.0.1:9 to 127.0.0.1:9 rebind").contains("at 5s rebind"));

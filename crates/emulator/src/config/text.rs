@@ -71,8 +71,9 @@ pub(super) fn path(text: &str, name: &str) -> Result<PathConfig, ParseError> {
 
 pub(super) fn path_of_words(words: &[String], name: &str) -> Result<PathConfig, ParseError> {
     let mut relay = Relay::default();
+    check_said(words)?;
     let links = read_links(words, &mut relay, None)?;
-    check_times(words, links.later())?;
+    check_order(links.later())?;
     let rebinds = links.later().iter().filter(|(_, l)| *l == Later::Guest).map(|(at, _)| *at);
     let rebinds: Vec<Duration> = rebinds.collect();
     let rebinds_every = links.every().filter(|_| !rebinds.is_empty());
@@ -87,19 +88,27 @@ pub(super) fn path_of_words(words: &[String], name: &str) -> Result<PathConfig, 
     Ok(PathConfig { listen, to, from: relay.from, up, down, rebinds_every, rebinds, name })
 }
 
-/// A schedule says something at each of its times, and they rise.
-fn check_times(words: &[String], later: &[(Duration, Later)]) -> Result<(), ParseError> {
+/// A schedule says something at each of its times.
+fn check_said(words: &[String]) -> Result<(), ParseError> {
     let ends = |word: Option<&String>| word.is_none_or(|w| w == "at" || w == "every");
     let is_time = |i: &usize| {
         words.get(*i).is_some_and(|w| w == "at") && (*i == 0 || words.get(i - 1).is_none_or(|w| w != "name"))
     };
-    if let Some(i) = (0..words.len()).filter(is_time).find(|i| ends(words.get(i + 2))) {
-        let time = words.get(i + 1).map_or("", String::as_str);
-        return Err(ParseError::new(format!("`at {time}`: nothing happens then; write for example at {time} down")));
+    match (0..words.len()).filter(is_time).find(|i| !ends(words.get(i + 1)) && ends(words.get(i + 2))) {
+        Some(i) => {
+            let time = words.get(i + 1).map_or("", String::as_str);
+            Err(ParseError::new(format!("`at {time}`: nothing happens then; write for example at {time} down")))
+        }
+        None => Ok(()),
     }
+}
+
+/// Times of a schedule rise.
+fn check_order(later: &[(Duration, Later)]) -> Result<(), ParseError> {
     match later.windows(2).find_map(|w| <&[_; 2]>::try_from(w).ok().filter(|[a, b]| b.0 < a.0)) {
         Some([a, b]) => {
-            let text = format!("a schedule goes forward: {} comes after {}; put the earlier time first", b.0, a.0);
+            let (late, early) = (a.0.as_secs_f64(), b.0.as_secs_f64());
+            let text = format!("a schedule goes forward: {early}s comes after {late}s; put the earlier time first");
             Err(ParseError::new(text))
         }
         None => Ok(()),
