@@ -126,6 +126,52 @@ fn a_plan_says_how_many_runs_and_about_how_long() {
     assert!(!dir.path().join("results").exists(), "nothing was written");
 }
 
+/// Three scenarios: two sweep other keys, one nothing; each has a figure.
+fn three(dir: &Path) {
+    let folder = dir.join("three");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let fixed = SCENARIO.split("[[sweep]]").next().expect("a beginning");
+    let other = SCENARIO.replace("\"rbuf\"", "\"buffer\"");
+    for (name, text) in [("none", fixed), ("buffers", SCENARIO), ("others", other.as_str())] {
+        let own = text.replace("\"small\"", &format!("\"{name}\"")).replace("seeds = 5", "seeds = 1");
+        std::fs::write(folder.join(format!("{name}.toml")), own).expect("a file");
+    }
+    let figure = |(name, x): (&str, &str)| {
+        let at = if x == "loss" { "" } else { "at = { loss = \"0%\" }\n" };
+        format!(
+            "[[figure]]\nname = \"{name}\"\ntitle = \"F\"\nkind = \"bars\"\nscenario = \"{name}\"\nx = \"{x}\"\n\
+             metric = \"main.goodput\"\n{at}"
+        )
+    };
+    let figures: String = [("buffers", "rbuf"), ("others", "buffer")].map(figure).concat();
+    std::fs::write(folder.join("figures.toml"), figures).expect("a file");
+    let whole = "name = \"three\"\ntitle = \"Three\"\nscenarios = [\"none.toml\", \"buffers.toml\", \"others.toml\"]\n\
+                 figures = [\"figures.toml\"]\n";
+    std::fs::write(folder.join("experiment.toml"), whole).expect("a file");
+}
+
+#[test]
+fn points_that_some_scenarios_lack_leave_out_these_and_their_figures() {
+    let dir = tempfile::tempdir().expect("a folder");
+    three(dir.path());
+    let o = lab(dir.path(), &["run", "three", "--points", "rbuf=16KB", "--out", "some"]);
+    ends_well(&o);
+    let said = String::from_utf8_lossy(&o.stderr).into_owned();
+    assert!(said.contains("figure `others` is left out: scenario `others` has no results"), "{said}");
+    let there = |name: &str| dir.path().join("some").join(name).exists();
+    assert!(there("report.html") && there("figures/buffers.svg") && !there("figures/others.svg"));
+    for (pair, what) in [
+        ("sender=foo", "no scenario sweeps `sender`; they sweep buffer, loss, rbuf"),
+        ("rbuf=17KB", "buffers: `17KB` is none of the values of `rbuf`; there are 16KB, 64KB"),
+        ("buffer=17KB", "others: `17KB` is none of the values of `buffer`; there are 16KB, 64KB"),
+    ] {
+        let why = mistake(&lab(dir.path(), &["plan", "three", "--points", pair]));
+        assert!(why.contains(what), "{pair}: {why}");
+    }
+    let why = mistake(&lab(dir.path(), &["plan", "three/none.toml", "--points", "rbuf=16KB"]));
+    assert!(why.contains("none: it sweeps nothing, and no `rbuf`"), "{why}");
+}
+
 #[test]
 fn mistakes_are_one_line_and_code_2() {
     let dir = tempfile::tempdir().expect("a folder");

@@ -30,6 +30,38 @@ pub struct Selection {
     pub set: Vec<String>,
 }
 
+/// Why scenarios lack a point that was asked for.
+#[derive(Default)]
+struct Others {
+    /// Of the first that sweeps the key: it lacks the value.
+    value: Option<String>,
+    /// Of the first that does not, and of how many.
+    key: Option<String>,
+    count: usize,
+    /// What all of them sweep.
+    swept: Vec<String>,
+}
+
+impl Others {
+    fn note(&mut self, s: &Scenario, key: &str, why: String) {
+        let keys = s.keys();
+        let of = if keys.iter().any(|(k, _)| k == key) { &mut self.value } else { &mut self.key };
+        of.get_or_insert(format!("{}: {why}", s.name));
+        self.count += 1;
+        self.swept.extend(keys.into_iter().map(|(k, _)| k));
+    }
+
+    fn why(mut self, key: &str) -> String {
+        self.swept.sort();
+        self.swept.dedup();
+        match (self.value, self.key) {
+            (Some(value), _) => value,
+            (None, Some(one)) if self.count == 1 || self.swept.is_empty() => one,
+            (None, _) => format!("no scenario sweeps `{key}`; they sweep {}", self.swept.join(", ")),
+        }
+    }
+}
+
 /// What is to be run.
 pub struct Selected {
     pub experiment: Experiment,
@@ -61,16 +93,13 @@ impl Selection {
     /// Keeps the points that were asked for. A scenario that lacks one of the keys or values is left out.
     fn keep_points(&self, scenarios: &mut Vec<Scenario>) -> Result<(), Failure> {
         for (key, values) in &at::values("--points", &self.points)? {
-            let mut first = None;
-            scenarios.retain_mut(|s| match s.keep(key, values) {
-                Ok(()) => true,
-                Err(e) => {
-                    first.get_or_insert(format!("{}: {e}", s.name));
-                    false
-                }
+            let mut others = Others::default();
+            scenarios.retain_mut(|s| {
+                let kept = s.keep(key, values);
+                kept.map_err(|e| others.note(s, key, e)).is_ok()
             });
             if scenarios.is_empty() {
-                let why = first.unwrap_or_default();
+                let why = others.why(key);
                 return Err(Failure::usage(format!("--points {key}={}: {why}", values.join(","))));
             }
         }

@@ -14,7 +14,8 @@ fn links(paths: usize) -> Vec<(LinkConfig, LinkConfig)> {
 
 /// Every scheduler that shares, permutes, waits or wraps, and what its parameters make of that.
 fn specs() -> Vec<String> {
-    let mut all: Vec<String> = ["round_robin:strict=1", "weighted_round_robin", "delay_equalisation"].map(Into::into).into();
+    let mut all: Vec<String> =
+        ["round_robin:strict=1", "weighted_round_robin", "delay_equalisation"].map(Into::into).into();
     for variant in 1..=2 {
         for fixed_split in 0..=1 {
             let own = format!("variant={variant},fixed_split={fixed_split}");

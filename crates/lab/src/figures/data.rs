@@ -110,6 +110,17 @@ pub(crate) fn heading(figure: &Figure, value: &str) -> String {
     format!("{} {value}", figure.panels.as_deref().unwrap_or_default())
 }
 
+/// A scenario that the figure draws and that the results do not have, as one that `--points` left out.
+pub(crate) fn lacking<'f>(figure: &'f Figure, results: &Results) -> Option<&'f str> {
+    let there = |name: &str| results.tables.iter().any(|t| t.scenario == name);
+    let compared = |c: &'f Option<Compare>| c.iter().filter_map(Compare::scenarios).flatten();
+    let lines = figure.lines.iter().flat_map(|l| l.scenario.iter().map(String::as_str).chain(compared(&l.compare)));
+    let own = figure.scenario.iter().map(String::as_str).chain(compared(&figure.compare));
+    // Lines that all have a scenario of their own leave that of the figure unused.
+    let all_own = !figure.lines.is_empty() && figure.lines.iter().all(|l| l.scenario.is_some());
+    own.filter(|_| !all_own).chain(lines).find(|name| !there(name))
+}
+
 /// The table of a line, or both as one when it compares scenarios.
 fn read<'r>(figure: &Figure, spec: &LineSpec, results: &'r Results) -> Result<Cow<'r, Table>, String> {
     match spec.compare.as_ref().or(figure.compare.as_ref()).and_then(Compare::scenarios) {

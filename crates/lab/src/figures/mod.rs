@@ -12,8 +12,8 @@ mod samples;
 mod spread;
 
 pub use content::{Content, Sources};
-pub(crate) use data::heading;
 pub use data::{FigureData, Line, Panel, Spot, resolve};
+pub(crate) use data::{heading, lacking};
 pub use draw::{draw, note, to_csv};
 pub use pairs::{Pair, PairData};
 pub use samples::SampleData;

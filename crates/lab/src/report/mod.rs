@@ -90,9 +90,13 @@ pub(crate) struct Drawn<'a> {
 /// # Errors
 /// [`Failure`]; what was there before a file is replaced stays as it was.
 pub fn write(dir: &Path, about: &About, results: &Results) -> Result<Written, Failure> {
+    let lacks = |f: &Figure| figures::lacking(f, results).map(|s| (f.name.clone(), s.to_owned()));
+    let absent: Vec<(String, String)> = about.figures.iter().filter_map(lacks).collect();
+    let drawable = |f: &Figure| absent.iter().all(|(name, _)| *name != f.name);
     let timelines = timelines(dir, about, results)?;
     let (distributions, references) = (distributions(dir, about, results)?, &about.references);
-    let drawn = draw(about, Sources { results, timelines: &timelines, distributions: &distributions, references })?;
+    let from = Sources { results, timelines: &timelines, distributions: &distributions, references };
+    let drawn = draw(about.figures.iter().filter(|f| drawable(f)), from)?;
     let judgements = claims::judge(&about.claims, results, &about.references);
     let folder = dir.join("figures");
     std::fs::create_dir_all(&folder).map_err(|source| Failure::Folder { path: folder.clone(), source })?;
@@ -100,7 +104,11 @@ pub fn write(dir: &Path, about: &About, results: &Results) -> Result<Written, Fa
     for d in &drawn {
         write_figure(&folder, d, &mut figures)?;
     }
-    let warnings = pictures(&folder, &drawn, &mut figures)?.into_iter().collect();
+    let left_out = |(name, scenario): &(String, String)| {
+        format!("figure `{name}` is left out: scenario `{scenario}` has no results")
+    };
+    let mut warnings: Vec<String> = absent.iter().map(left_out).collect();
+    warnings.extend(pictures(&folder, &drawn, &mut figures)?);
     write_atomically(dir.join("claims.csv"), claims::to_csv(&judgements).as_bytes())?;
     let differences: Vec<_> = results.tables.iter().flat_map(differences::of).collect();
     write_atomically(dir.join("differences.csv"), differences::to_csv(&differences).as_bytes())?;
@@ -146,13 +154,13 @@ fn distributions(dir: &Path, about: &About, results: &Results) -> Result<Vec<Dis
     Ok(read)
 }
 
-fn draw<'a>(about: &'a About, from: Sources<'_>) -> Result<Vec<Drawn<'a>>, FigureError> {
+fn draw<'a>(figures: impl Iterator<Item = &'a Figure>, from: Sources<'_>) -> Result<Vec<Drawn<'a>>, FigureError> {
     let one = |figure: &'a Figure| {
         let content = Content::of(figure, from)?;
         let drawings = content.draw(figure);
         Ok(Drawn { figure, content, drawings })
     };
-    about.figures.iter().map(one).collect()
+    figures.map(one).collect()
 }
 
 fn write_figure(folder: &Path, d: &Drawn<'_>, written: &mut Vec<PathBuf>) -> Result<(), Failure> {

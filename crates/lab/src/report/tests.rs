@@ -149,6 +149,31 @@ fn what_others_measured_stands_beside_ours() {
 }
 
 #[test]
+fn a_figure_of_a_scenario_that_was_not_run_is_left_out_and_named() {
+    let whole = made_up(Form::Custom, 2, &LOSS[..2]);
+    let about = about();
+    for gone in whole.tables.iter().map(|t| &t.scenario) {
+        let folder = tempfile::tempdir().unwrap();
+        let mut some = whole.clone();
+        some.tables.retain(|t| t.scenario != *gone);
+        let written = write(folder.path(), &about, &some).unwrap();
+        assert!(written.page.exists());
+        for f in &about.figures {
+            let drawn = written.figures.contains(&folder.path().join(format!("figures/{}.csv", f.name)));
+            let line = format!("figure `{}` is left out: scenario `{gone}` has no results", f.name);
+            let needs = f.scenario.as_ref() == Some(gone) || f.lines.iter().any(|l| l.scenario.as_ref() == Some(gone));
+            assert_eq!(
+                (drawn, written.warnings.contains(&line)),
+                (!needs, needs),
+                "{}: {:?}",
+                f.name,
+                written.warnings
+            );
+        }
+    }
+}
+
+#[test]
 fn a_quick_form_says_so_and_gives_no_verdict() {
     let folder = tempfile::tempdir().unwrap();
     let mut results = made_up(Form::Quick, 3, &LOSS[..3]);

@@ -155,7 +155,11 @@ impl Scenario {
     /// There is no such sweep, or it has no such value; in words.
     pub fn keep(&mut self, key: &str, labels: &[&str]) -> Result<(), String> {
         let names: Vec<String> = self.sweeps.iter().map(|s| s.name.clone()).collect();
-        let none = || format!("it sweeps no `{key}`; there are {}", names.join(", "));
+        let none = || match names.as_slice() {
+            [] => format!("it sweeps nothing, and no `{key}`"),
+            [one] => format!("it sweeps no `{key}`; there is {one}"),
+            all => format!("it sweeps no `{key}`; there are {}", all.join(", ")),
+        };
         let sweep = self.sweeps.iter_mut().find(|s| s.name == key).ok_or_else(none)?;
         sweep.keep_labels(labels)
     }
