@@ -105,8 +105,8 @@ const RULES: &[Rule] = &[
     Rule {
         hooks: (Hook::PathScheduler, Hook::PathScheduler),
         broken: |c| c.is(Hook::PathScheduler, "delay_compensation") && c.inner_is("redundant"),
-        reason: "a copy on every path has no single path whose delay could be compensated; take another inner scheduler, or \
-                 redundant by itself (path_scheduler=redundant)",
+        reason: "a copy on every path has no single path whose delay could be compensated; take another inner \
+                 scheduler, or redundant by itself (path_scheduler=redundant)",
     },
 ];
 
