@@ -12,7 +12,7 @@ mod violation;
 use crate::lazy_box::LazyBox;
 use crate::message::{Message, Part, Payload};
 use crate::work;
-use anabranch_base::{Ssn, StreamId, Tsn};
+use anabranch_base::{Mid, Ssn, StreamId, Tsn};
 use anabranch_wire::DataHeader;
 use bytes::{Bytes, BytesMut};
 use interleaved::Interleaved;
@@ -255,6 +255,12 @@ impl Reassembly {
             *self.next_of(h.stream) = h.ssn.next();
             self.drain(h.stream);
         }
+    }
+
+    /// A whole unordered message that came after all, when its TSN had been skipped: nothing else knows of it.
+    pub fn insert_alone(&mut self, h: &DataHeader, mid: Option<Mid>, payload: Bytes) {
+        self.held += payload.len() + self.overhead;
+        self.ready.push_back(Message { mid, ..whole(h, payload) });
     }
 
     /// Takes over what another association left to be read, before anything of its own. Of a message that came in

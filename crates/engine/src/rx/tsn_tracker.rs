@@ -160,6 +160,28 @@ impl TsnTracker {
         Some(at)
     }
 
+    /// First to last of each run of TSNs up to `new_cum` that is neither here nor skipped, extended, rising; none where that
+    /// is old news to [`TsnTracker::forward`].
+    pub fn missing_up_to(&self, new_cum: Tsn) -> Option<impl Iterator<Item = (u64, u64)>> {
+        let ahead = new_cum.distance(self.cum());
+        if !new_cum.after(self.cum()) || ahead > u32::MAX / 2 {
+            return None;
+        }
+        let (to, mut from) = (self.cum + u64::from(ahead), self.cum + 1);
+        let mut ranges = self.ranges.range(..=to);
+        let runs = core::iter::from_fn(move || {
+            if from > to {
+                return None;
+            }
+            work::steps(1);
+            let (end, next) = ranges.next().map_or((to, to + 1), |(a, b)| (a - 1, b + 1));
+            let run = (from, end);
+            from = next;
+            Some(run)
+        });
+        Some(runs.filter(|(first, last)| first <= last))
+    }
+
     /// Appends at most `max` gap blocks, lowest first.
     #[inline]
     pub fn fill_gaps(&self, out: &mut Vec<GapBlock>, max: usize) {

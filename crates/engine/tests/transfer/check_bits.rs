@@ -1,14 +1,14 @@
 //! Check bits over links that damage packets: what is reliable comes once, as it was sent, whatever the bits say.
 
 use crate::common::*;
-use anabranch_base::RandomStream;
-use anabranch_engine::AssocConfig;
+use anabranch_base::{RandomStream, StreamId};
+use anabranch_engine::{AssocConfig, SendOptions};
 use anabranch_policy::registry::Hook;
 use anabranch_sim::{DamageConfig, Direction, Jitter, LinkConfig, LossConfig, Setting};
 use anabranch_wire::{COMMON_HEADER_LEN, kind, packet_checksum};
 use bytes::Bytes;
 use proptest::prelude::*;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 /// First byte of records of check bits.
 const CHECKS: u8 = 2;
@@ -141,6 +141,62 @@ fn damaged_packets_are_corrected_beside_lies() {
     let (honest, beside_lies) = (run(None), run(liars(5)));
     assert!(honest > 30, "{honest}");
     assert!((10..honest).contains(&beside_lies), "{beside_lies} of {honest}");
+}
+
+/// Two thousand messages without repetitions, in packets of which some come with a wrong bit, and check bits for them over a
+/// path that takes so long: how many were read, none of them twice, and how many packets were corrected.
+fn without_repetitions(packets: f64, delay: u64, interleaving: bool) -> (usize, u64) {
+    let config = changed(with_check_bits("split_error_correction", "split_error_correction"), |c| {
+        c.profile.set(Hook::PathScheduler, "primary_only").expect("registered");
+        c.extensions.interleaving = interleaving;
+    });
+    let damaging = LinkConfig { damage: DamageConfig::OneBit { packets }, ..link(20, 20) };
+    let mut b = connected(7, &config, &[(damaging, link(20, 20)), (link(20, delay), link(20, delay))]);
+    let options =
+        SendOptions { stream: StreamId(3), unordered: true, max_retransmissions: Some(0), ..SendOptions::default() };
+    let mut read = BTreeSet::new();
+    for n in 0..2_600u32 {
+        if n < 2_000 {
+            assert!(b.send(Side::Client, options.clone(), numbered(3, n, 1_000)));
+        }
+        b.run_for(ms(2));
+        for m in core::mem::take(&mut b.at_server) {
+            assert!(read.insert(number_of(&m).1), "twice");
+        }
+    }
+    (read.len(), corrected(&mut b))
+}
+
+/// The sender gives up what was damaged before its check bits can be there, where these take long: an unordered message is
+/// read nevertheless, however rarely packets are damaged.
+#[test]
+fn what_was_given_up_is_corrected_nevertheless() {
+    for packets in [0.001, 0.01] {
+        for delay in [20, 60, 100, 150] {
+            for interleaving in [false, true] {
+                let (read, corrected) = without_repetitions(packets, delay, interleaving);
+                assert_eq!(read, 2_000, "{packets} damaged, {delay} ms, {interleaving}");
+                assert!(corrected > 0, "{packets} damaged, {delay} ms");
+            }
+        }
+    }
+}
+
+/// A sender makes check bits for a receiver that reads them, and for no other.
+#[test]
+fn no_parity_leaves_for_who_reads_another_kind() {
+    let kinds = ["none", "erasure", "split_error_correction"];
+    for (made, read) in kinds.iter().flat_map(|m| kinds.map(|r| (*m, r))) {
+        let made_here = if made == "erasure" { "erasure:latency=60,rate=0.5" } else { made };
+        let (ours, theirs) = (with_check_bits(made_here, "none"), with_check_bits("none", read));
+        let damaging = LinkConfig { damage: DamageConfig::OneBit { packets: 0.05 }, ..link(20, 30) };
+        let links = [(damaging.clone(), link(20, 30)), (damaging, link(20, 30))];
+        let mut b = Bench::connected_pair(3, &ours, &theirs, &links);
+        deliver(&mut b, 500, 1_000);
+        let stats = b.assoc(Side::Client).stats();
+        let fits = made == read && made != "none";
+        assert_eq!((stats.parity_sent > 0, stats.parity_agreed), (fits, fits), "{made} for {read}");
+    }
 }
 
 fn damage() -> impl Strategy<Value = DamageConfig> {

@@ -180,6 +180,7 @@ impl Association {
         if self.peer.interleaving {
             return self.on_other_kind_of_data(now);
         }
+        self.note_given_up(f.new_cum);
         if self.receiver.skip(f) == Outcome::Broken {
             return self.broken_fragments(now);
         }

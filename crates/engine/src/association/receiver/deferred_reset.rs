@@ -38,6 +38,7 @@ impl Receiver {
     pub fn reset_streams(&mut self, request: u32, last: Tsn, streams: &[StreamId]) -> bool {
         let cum = self.tracker.cum();
         if !last.after(cum) {
+            self.forget_given_up();
             self.reassembly.reset_streams(streams);
             return true;
         }
@@ -68,6 +69,7 @@ impl Receiver {
     fn finish_deferred(&mut self) -> Option<FinishedReset> {
         let cum = self.tracker.cum_extended();
         let d = self.deferred.take_if(|d| d.last_tsn <= cum)?;
+        self.forget_given_up();
         self.reassembly.reset_streams(&d.streams);
         let mut outcome = Ok(());
         for (tsn, header, payload) in d.held {

@@ -6,8 +6,13 @@ use crate::association::receiver::data_in::Arrival;
 use crate::event::CloseReason;
 use crate::parity_head;
 use anabranch_base::{Instant, PathId, Ssn};
-use anabranch_wire::{Cause, DataHeader, IData, IForwardTsn};
+use anabranch_wire::{Cause, DataHeader, IData, IDataHeader, IForwardTsn};
 use bytes::Bytes;
+
+/// What both kinds of header say.
+pub(super) fn as_data(h: &IDataHeader) -> DataHeader {
+    DataHeader { tsn: h.tsn, stream: h.stream, ssn: Ssn(h.mid.0 as u16), ppid: h.ppid, flags: h.flags }
+}
 
 impl Association {
     /// One I-DATA chunk. `owner` holds the payload, when it can be shared.
@@ -20,9 +25,7 @@ impl Association {
         seen: &mut Arrival,
     ) {
         let h = &d.header;
-        let common =
-            DataHeader { tsn: h.tsn, stream: h.stream, ssn: Ssn(h.mid.0 as u16), ppid: h.ppid, flags: h.flags };
-        let Some(tsn) = self.admit(now, path, &common, d.payload, seen) else { return };
+        let Some(tsn) = self.admit(now, path, &as_data(h), d.payload, seen) else { return };
         let outcome = self.receiver.take_interleaved(tsn, d, owner, self.paths.mtu());
         if outcome != Outcome::Held {
             return self.mend(now, outcome);
@@ -35,6 +38,7 @@ impl Association {
 
     /// I-FORWARD-TSN (RFC 8260 §2.3.1).
     pub(in crate::association) fn on_i_forward_tsn(&mut self, now: Instant, f: &IForwardTsn<'_>) {
+        self.note_given_up(f.new_cum);
         self.receiver.skip_interleaved(f);
         self.after_forward(now, f.new_cum);
     }

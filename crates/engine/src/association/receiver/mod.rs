@@ -2,6 +2,7 @@
 
 pub(in crate::association) mod data_in;
 mod deferred_reset;
+mod given_up;
 mod i_data_in;
 pub(in crate::association) mod parity_in;
 mod restored;
@@ -16,6 +17,7 @@ use anabranch_wire::{Data, ForwardTsn, GapBlock, IData, IForwardTsn};
 use bytes::Bytes;
 use deferred_reset::DeferredReset;
 pub(in crate::association) use deferred_reset::FinishedReset;
+use given_up::GivenUp;
 pub(in crate::association) use restored::MOST_NAMED;
 use restored::Restored;
 
@@ -75,6 +77,8 @@ pub(in crate::association) struct Receiver {
     readable_known: bool,
     /// What was restored from parity and does not count as received yet.
     restored: LazyBox<Restored>,
+    /// What was given up, while it may be corrected still.
+    given_up: LazyBox<GivenUp>,
 }
 
 impl Receiver {
@@ -90,12 +94,14 @@ impl Receiver {
             announced: buffer as u64,
             readable_known: false,
             restored: LazyBox::empty(),
+            given_up: LazyBox::empty(),
         }
     }
 
     /// The handshake agreed on the peer's first TSN, its streams, and whether it may skip messages.
     pub fn begin(&mut self, initial: Tsn, streams: u16, skips: bool) {
         self.tracker = TsnTracker::new(initial);
+        self.forget_given_up();
         self.reassembly = Reassembly::new(streams, self.overhead);
         self.streams = streams;
         self.reassembly.peer_gives_up(skips);
@@ -308,6 +314,7 @@ impl Receiver {
     pub fn begin_anew(&mut self, next: Tsn, skips: bool) {
         self.tracker = TsnTracker::new(next);
         self.restored = LazyBox::empty();
+        self.forget_given_up();
         let mut fresh = Reassembly::new(self.streams, self.overhead);
         fresh.peer_gives_up(skips);
         let mut before = core::mem::replace(&mut self.reassembly, fresh);

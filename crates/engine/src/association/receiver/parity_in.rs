@@ -4,6 +4,7 @@ use super::Outcome;
 use crate::association::Association;
 use crate::association::receive::Source;
 use crate::association::receiver::data_in::Arrival;
+use crate::association::receiver::i_data_in::as_data;
 use crate::parity_head;
 use anabranch_base::{Instant, Tsn};
 use anabranch_policy::Asks;
@@ -26,7 +27,7 @@ impl Association {
         let Some((number, _)) = self.admit_tsn(now, p.tsn, 0, seen) else { return };
         self.stats.rare.parity_received += 1;
         if self.policies.ask(Asks::REPAIR) {
-            self.policies.repair.parity(number, p.record);
+            self.policies.repair.parity(now, number, p.record);
             self.take_restored(now);
             self.take_corrected(now);
         }
@@ -61,7 +62,7 @@ impl Association {
         {
             return false;
         }
-        self.policies.repair.damaged(bytes);
+        self.policies.repair.damaged(now, bytes);
         self.take_corrected(now)
     }
 
@@ -87,24 +88,42 @@ impl Association {
 
     fn take_corrected_chunk(&mut self, now: Instant, raw: &RawChunk<'_>) {
         let packet = self.paths.mtu();
-        let outcome = match (raw.kind, self.peer.interleaving) {
+        let (outcome, given_up) = match (raw.kind, self.peer.interleaving) {
             (kind::DATA, false) => {
                 let Ok(d) = raw.as_data() else { return };
-                let Some(number) = self.receiver.number_of_missing(d.header.tsn) else { return };
                 let owner = Bytes::copy_from_slice(d.payload);
-                self.receiver.restore(number, &Data { header: d.header, payload: &owner }, &owner, packet)
+                match self.receiver.number_of_missing(d.header.tsn) {
+                    Some(number) => {
+                        let d = Data { header: d.header, payload: &owner };
+                        (self.receiver.restore(number, &d, &owner, packet), false)
+                    }
+                    None => (None, self.receiver.take_given_up(&d.header, None, &owner)),
+                }
             }
             (kind::I_DATA, true) => {
                 let Ok(Chunk::IData(d)) = raw.decode() else { return };
-                let Some(number) = self.receiver.number_of_missing(d.header.tsn) else { return };
                 let owner = Bytes::copy_from_slice(d.payload);
-                self.receiver.restore_interleaved(number, &IData { header: d.header, payload: &owner }, &owner, packet)
+                match self.receiver.number_of_missing(d.header.tsn) {
+                    Some(number) => {
+                        let d = IData { header: d.header, payload: &owner };
+                        (self.receiver.restore_interleaved(number, &d, &owner, packet), false)
+                    }
+                    None => (None, self.receiver.take_given_up(&as_data(&d.header), Some(d.header.mid), &owner)),
+                }
             }
             _ => return,
         };
-        self.stats.rare.repaired += u64::from(outcome.is_some());
+        self.stats.rare.repaired += u64::from(outcome.is_some() || given_up);
         if let Some(broken) = outcome.filter(|o| *o != Outcome::Held) {
             self.mend(now, broken);
+        }
+    }
+
+    /// The peer gives up what is up to a TSN: of what came damaged, check bits may come later.
+    #[inline]
+    pub(super) fn note_given_up(&mut self, new_cum: Tsn) {
+        if self.peer.parity && self.policies.ask(Asks::DAMAGED) {
+            self.receiver.note_given_up(new_cum);
         }
     }
 

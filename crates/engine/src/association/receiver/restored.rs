@@ -25,6 +25,13 @@ impl Empty for Restored {
     const EMPTY: &'static Self = &Restored(BTreeSet::new());
 }
 
+impl Restored {
+    /// Those among these.
+    pub fn within(&self, tsns: core::ops::RangeInclusive<u64>) -> impl Iterator<Item = u64> {
+        self.0.range(tsns).copied()
+    }
+}
+
 impl Receiver {
     /// Is anything restored that does not count as received?
     #[inline]
