@@ -70,6 +70,8 @@ features! {
     packet_count = 8,
     /// Ours: parity is taken, and what is restored from it reported.
     parity = 9,
+    /// It reads sums of chunks.
+    parity_sums = 10,
     /// Partial reliability with I-DATA (RFC 8260 §2.3).
     i_forward_tsn = 11,
     /// Our INIT ACK said that we take packets without a checksum (RFC 9653 §5.3).
@@ -78,6 +80,8 @@ features! {
     packet_drop = 13,
     /// Ours: time stamps beside SACKs.
     time_stamps = 14,
+    /// Ours: it reads check bits of packets.
+    parity_checks = 15,
 }
 
 /// What we need to know when the peer returns with COOKIE ECHO.

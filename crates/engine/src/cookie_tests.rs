@@ -162,8 +162,7 @@ fn feature_bits() {
     let f = Features { forward_tsn: true, i_forward_tsn: true, ..Features::default() };
     assert_eq!(f.to_bits(), 0x801);
     assert_eq!(Features::from_bits(0x801), Some(f));
-    assert_eq!((Features::from_bits(0x8000), Features::from_bits(0x400)), (None, None));
-    for bit in (0..15).filter(|b| *b != 10) {
+    for bit in 0..16 {
         assert_eq!(Features::from_bits(1 << bit).map(Features::to_bits), Some(1 << bit));
     }
 }

@@ -55,6 +55,7 @@ mod lazy_box;
 mod mac;
 mod message;
 mod parity_head;
+mod parity_kind;
 mod path;
 mod repair;
 mod rx;

@@ -173,6 +173,8 @@ pub struct AssocStats {
     pub control_received: u64,
     /// Chunks sent that carry no user data.
     pub control_sent: u64,
+    /// Parity has a use: the peer reads the kind that is made here; where none is made, both ends take parity.
+    pub parity_agreed: bool,
     /// Parity chunks sent, none of them twice.
     pub parity_sent: u64,
     /// Bytes of them.

@@ -57,7 +57,8 @@ pub use encode::Encode;
 pub use error::{Item, WireError};
 pub use packet::{COMMON_HEADER_LEN, Chunks, CommonHeader, Packet, Verify};
 pub use parameter::{
-    Parameter, ParameterIter, Params, RawParameter, RawParameterIter, kind as parameter_kind, reconfig_result,
+    Parameter, ParameterIter, Params, RawParameter, RawParameterIter, kind as parameter_kind, parity_kind,
+    reconfig_result,
 };
 pub use pcapng::{Direction, InterfaceId, LinkType, PcapngWriter};
 pub use slices::{PacketSlices, Slices};

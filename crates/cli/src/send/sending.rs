@@ -16,7 +16,7 @@ use crate::line::{Line, Outage};
 use crate::monitor::{Monitor, Progress, SharedReporter, Watchdog, lock};
 use crate::reload::Reload;
 use crate::session::{Control, End, Hello, Mode, StreamName};
-use crate::stats::{Reporter, StreamRow};
+use crate::stats::{Reporter, StreamRow, unread_parity};
 use crate::stop::{Cause, Stop};
 use crate::transport::Link;
 use crate::uri::{InputUri, PeerUri, prefer};
@@ -355,6 +355,9 @@ impl Sending {
         }
         if let Some(hint) = link.media_hint(self.args.policies.media_hint.0) {
             tracing::info!("{} has read the media hint: {hint}", link.peer());
+        }
+        if let Some(what) = unread_parity(&link.stats()) {
+            warning(&format!("{} {what}", link.peer()));
         }
         lock(&self.reporter).begin("send", mode.name(), link.peer().into(), latency.as_millis() as u64);
         let progress = &self.source.progress;

@@ -7,7 +7,7 @@ mod range;
 mod rows;
 mod writer;
 
-pub use parity::ParityRow;
+pub use parity::{ParityRow, unread as unread_parity};
 pub use rows::StreamRow;
 pub use writer::Reporter;
 

@@ -2,14 +2,14 @@
 
 use super::flows::Flows;
 use super::{Manner, TunnelArgs, unwrap, wrap};
-use crate::exit::{Failure, Outcome};
+use crate::exit::{Failure, Outcome, warning};
 use crate::interrupt::Interrupt;
 use crate::line::{Line, Outage};
 use crate::monitor::{Monitor, Progress, SharedReporter, Watchdog, lock};
 use crate::reload::Reload;
 use crate::send::{describe, ended, greet};
 use crate::session::{Control, End, Hello, Mode, ppid};
-use crate::stats::Reporter;
+use crate::stats::{Reporter, unread_parity};
 use crate::stop::{Cause, Stop};
 use crate::transport::Link;
 use crate::udp::{self, DATAGRAM_MAX};
@@ -167,6 +167,9 @@ impl Entrance<'_> {
         match &self.monitor {
             Some(monitor) => monitor.follow(link, latency),
             None => {
+                if let Some(what) = unread_parity(&link.stats()) {
+                    warning(&format!("{} {what}", link.peer()));
+                }
                 lock(&self.reporter).begin("tunnel", "tunnel", link.peer().into(), latency.as_millis() as u64);
                 self.progress.update(|row| row.connected = Some(true));
                 let interval = self.args.stats.stats_interval;

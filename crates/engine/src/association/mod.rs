@@ -188,7 +188,9 @@ impl Association {
 
     /// Counters of the association.
     pub fn stats(&self) -> AssocStats {
+        let makes = self.policies.ask(anabranch_policy::Asks::PARITY);
         AssocStats {
+            parity_agreed: if makes { self.peer.makes_parity } else { self.peer.parity },
             unsent: self.sender.unsent_bytes(),
             outstanding: self.sender.outstanding_bytes(),
             abandoned: self.sender.abandoned(),

@@ -8,6 +8,7 @@ use crate::association::handshake::restart::InitAnswer;
 use crate::association::receive::Source;
 use crate::auth::AuthParams;
 use crate::cookie::{Cookie, Features};
+use crate::parity_kind::ParityKind;
 use anabranch_base::{Duration, Instant, Tsn};
 use anabranch_wire::{Cause, Chunk, CommonHeader, Encode, InitFields, InitOut, Packet, Parameter, RawChunk};
 use std::net::IpAddr;
@@ -127,6 +128,8 @@ impl Endpoint {
                 packet_count: announced.packet_count,
                 time_stamps: announced.time_stamps,
                 parity: announced.parity,
+                parity_sums: announced.parity_read == Some(ParityKind::Sums),
+                parity_checks: announced.parity_read == Some(ParityKind::CheckBits),
                 reconfig: announced.reconfig,
                 interleaving: announced.interleaving,
                 i_forward_tsn: announced.i_forward_tsn,

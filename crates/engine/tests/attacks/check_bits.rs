@@ -134,7 +134,7 @@ struct Cost {
 fn measure(name: &str, attack: Attack, kept: usize, len: usize) -> Cost {
     let mut s = Server::new(config(kept));
     let mut params = all_extensions();
-    Parameter::Parity.encode(&mut params);
+    Parameter::Parity(None).encode(&mut params);
     let mut p = s.connect(HOME, fields(), &params);
     let all = packets(&s, &mut p, attack, kept, len);
     let bytes_in: usize = all.iter().map(|a| a.1.len()).sum();

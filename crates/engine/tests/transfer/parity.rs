@@ -201,7 +201,7 @@ fn every_chunk_of_it_may_be_lost() {
 /// An end that takes parity, with a peer of ours that can do anything.
 fn taker() -> (Raw, anabranch_engine::AssocId) {
     let mut r = Raw::with(&with_parity("cmt", TIGHT), |_| {});
-    let both = [raw::bytes(&Parameter::ForwardTsnSupported), raw::bytes(&Parameter::Parity)].concat();
+    let both = [raw::bytes(&Parameter::ForwardTsnSupported), raw::bytes(&Parameter::Parity(None))].concat();
     r.handshake(PEER_TAG, &both);
     let id = r.only();
     (r, id)

@@ -260,7 +260,7 @@ impl Redundancy for Erasure {
         (self.decided, self.asked) = (None, PathSet::EMPTY);
         self.seen.clear();
         let copies = self.copies.as_mut().is_some_and(|c| !self.no_copy.holds(cx) && c.worth_asking(cx));
-        let sums = (self.copies.is_none() || cx.unsent == 0) && self.are_sums_worth_it(cx);
+        let sums = cx.parity_agreed && (self.copies.is_none() || cx.unsent == 0) && self.are_sums_worth_it(cx);
         self.worth = (copies, sums);
         copies || sums
     }

@@ -28,6 +28,8 @@ pub struct AssocView<'a> {
     pub unsent: u64,
     /// New data were offered to the eligible paths at this moment, and none takes any.
     pub declined: bool,
+    /// The peer reads the kind of parity that is made here; known where [`Redundancy`](crate::redundancy::Redundancy) is asked.
+    pub parity_agreed: bool,
     /// Initial window of a path, bytes.
     pub initial_cwnd: u64,
     /// Current distribution period.
@@ -57,6 +59,7 @@ impl<'a> AssocView<'a> {
             outstanding: paths.iter().map(|p| p.in_flight).sum(),
             unsent: 0,
             declined: false,
+            parity_agreed: true,
             initial_cwnd: 4_404,
             period: Period::default(),
             aggregate_window: None,

@@ -63,5 +63,5 @@ pub const ADAPTATION_INDICATION: u16 = 0xc006;
 pub const PACKET_COUNT: u16 = 0xbf41;
 /// Its sender reads time stamps beside SACKs.
 pub const TIME_STAMPS: u16 = 0xbf42;
-/// Its sender takes parity.
+/// Its sender takes parity, of the kind that its one byte names (the values of `parity_kind`); without one, sums.
 pub const PARITY: u16 = 0xbf45;

@@ -2,6 +2,7 @@
 
 mod address;
 pub mod kind;
+pub mod parity_kind;
 mod reconfig;
 
 pub use reconfig::result as reconfig_result;
@@ -60,7 +61,7 @@ impl<'a> RawParameter<'a> {
             kind::FORWARD_TSN_SUPPORTED => return None,
             kind::PACKET_COUNT => Parameter::PacketCount,
             kind::TIME_STAMPS => Parameter::TimeStamps,
-            kind::PARITY => Parameter::Parity,
+            kind::PARITY => Parameter::Parity(value.first().copied()),
             kind::OUTGOING_RESET..=kind::ADD_INCOMING => reconfig::read(self.kind, value)?,
             kind::ASCONF_ADD => {
                 let (correlation, address) = request(value)?;
@@ -127,8 +128,8 @@ pub enum Parameter<'a> {
     PacketCount,
     /// Ours: the sender reads time stamps beside SACKs.
     TimeStamps,
-    /// Ours: the sender takes parity.
-    Parity,
+    /// Ours: the sender takes parity; of which kind it reads, of [`parity_kind`](crate::parity_kind), where it says so.
+    Parity(Option<u8>),
     /// Filler, content ignored; encodes to one without content (RFC 4820 §4).
     Padding,
     /// Chunk types (RFC 5061 §4.2.7).
@@ -264,7 +265,7 @@ impl Encode for Parameter<'_> {
             Parameter::ForwardTsnSupported => put_bytes(out, kind::FORWARD_TSN_SUPPORTED, &[]),
             Parameter::PacketCount => put_bytes(out, kind::PACKET_COUNT, &[]),
             Parameter::TimeStamps => put_bytes(out, kind::TIME_STAMPS, &[]),
-            Parameter::Parity => put_bytes(out, kind::PARITY, &[]),
+            Parameter::Parity(reads) => put_bytes(out, kind::PARITY, reads.as_slice()),
             Parameter::Padding => put_bytes(out, kind::PADDING, &[]),
             Parameter::SupportedExtensions(v) => put_bytes(out, kind::SUPPORTED_EXTENSIONS, v),
             Parameter::Random(v) => put_bytes(out, kind::RANDOM, v),

@@ -99,7 +99,7 @@ pub fn parameter(s: &Stuff) -> Parameter<'_> {
         24 => Parameter::AddIncoming { request: s.a, streams: s.b as u16 },
         25 => Parameter::PacketCount,
         26 => Parameter::TimeStamps,
-        27 => Parameter::Parity,
+        27 => Parameter::Parity(s.bytes.first().copied()),
         _ => Parameter::Unknown(RawParameter { kind: 0x7000 | s.a as u16 & 0xff, value: &s.bytes, whole: &[] }),
     }
 }

@@ -4,6 +4,7 @@ use super::own_parameters;
 use crate::auth::{AuthParams, RANDOM_LEN};
 use crate::config::{AssocConfig, OwnParameter};
 use crate::cookie::{Cookie, MAX_LISTED, PeerAuth};
+use crate::parity_kind::ParityKind;
 use anabranch_base::Duration;
 use anabranch_policy::Asks;
 use anabranch_wire::{Encode, Parameter, Params, UnknownAction, kind, list_u16, parameter_kind};
@@ -22,6 +23,8 @@ pub(crate) struct Announced<'a> {
     pub packet_count: bool,
     pub time_stamps: bool,
     pub parity: bool,
+    /// The kind of parity that it reads.
+    pub parity_read: Option<ParityKind>,
     pub reconfig: bool,
     /// I-DATA, and I-FORWARD-TSN where it is PR-SCTP's too.
     pub interleaving: bool,
@@ -84,7 +87,7 @@ impl<'a> Announced<'a> {
                 Parameter::ForwardTsnSupported => (a.forward_tsn, a.forward_tsn_named) = (true, true),
                 Parameter::PacketCount => a.packet_count = true,
                 Parameter::TimeStamps => a.time_stamps = true,
-                Parameter::Parity => a.parity = true,
+                Parameter::Parity(said) => (a.parity, a.parity_read) = (true, ParityKind::announced(said)),
                 Parameter::AdaptationIndication(code) => a.adaptation = Some(code),
                 Parameter::EcnCapable => a.ecn = true,
                 Parameter::SupportedExtensions(list) => {
@@ -129,6 +132,11 @@ impl<'a> Announced<'a> {
             packet_count: cookie.features.packet_count,
             time_stamps: cookie.features.time_stamps,
             parity: cookie.features.parity,
+            parity_read: match (cookie.features.parity_sums, cookie.features.parity_checks) {
+                (_, true) => Some(ParityKind::CheckBits),
+                (true, false) => Some(ParityKind::Sums),
+                (false, false) => None,
+            },
             reconfig: cookie.features.reconfig,
             interleaving: cookie.features.interleaving,
             i_forward_tsn: cookie.features.i_forward_tsn,
@@ -240,7 +248,7 @@ pub(crate) fn announce(
         Parameter::TimeStamps.encode(out);
     }
     if config.takes_parity() && both(|p| p.parity) {
-        Parameter::Parity.encode(out);
+        Parameter::Parity(Some(ParityKind::code(ParityKind::read(asks)))).encode(out);
     }
     if config.authenticates() && both(|p| p.auth.is_some()) {
         extensions.push(kind::AUTH);

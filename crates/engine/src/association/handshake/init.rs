@@ -12,7 +12,6 @@ use crate::cookie::Cookie;
 use crate::event::{CloseReason, Event, PathReason};
 use crate::path::{Origin, Path};
 use anabranch_base::{Duration, Instant, PathId};
-use anabranch_policy::Asks;
 use anabranch_policy::view::PathState;
 use anabranch_wire::{Cause, Encode, InitAck, InitFields, Parameter};
 use std::net::IpAddr;
@@ -152,7 +151,7 @@ impl Association {
             self.receiver.note_delivered();
         }
         self.paths.set_data_extra(self.peer.data_extra());
-        self.paths.set_spare(self.peer.spare(self.policies.ask(Asks::PARITY)));
+        self.paths.set_spare(self.peer.spare());
         self.sender.begin(outbound, f.a_rwnd, self.peer.interleaving);
         self.addresses.peer_starts_at(f.initial_tsn.0);
         if let Some(reconfig) = self.stream_reset.used() {

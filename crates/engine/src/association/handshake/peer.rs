@@ -3,6 +3,7 @@
 use super::announced::Announced;
 use crate::association::sender::transmit::parity::PARITY_ROOM;
 use crate::config::AssocConfig;
+use crate::parity_kind::ParityKind;
 use anabranch_policy::Asks;
 use anabranch_wire::{DATA_HEADER_LEN, I_DATA_HEADER_LEN};
 use std::ops::Deref;
@@ -18,6 +19,8 @@ pub(in crate::association) struct Features {
     pub time_stamps: bool,
     /// Both take parity, and skip what is lost of it.
     pub parity: bool,
+    /// It reads the kind of parity that is made here.
+    pub makes_parity: bool,
     pub reconfig: bool,
     /// I-DATA in place of DATA.
     pub interleaving: bool,
@@ -36,9 +39,9 @@ impl Features {
         if self.interleaving { I_DATA_HEADER_LEN - DATA_HEADER_LEN } else { 0 }
     }
 
-    /// What messages leave free of a packet for parity, which is made of them where `makes_parity`.
-    pub fn spare(&self, makes_parity: bool) -> usize {
-        if self.parity && makes_parity { PARITY_ROOM } else { 0 }
+    /// What messages leave free of a packet for parity that is made of them.
+    pub fn spare(&self) -> usize {
+        if self.makes_parity { PARITY_ROOM } else { 0 }
     }
 }
 
@@ -52,12 +55,13 @@ impl AssocConfig {
         let announced = Announced {
             forward_tsn: theirs.partial_reliability,
             parity: peer.takes_parity(),
+            parity_read: ParityKind::read(peer.profile.asks()),
             interleaving: theirs.interleaving,
             i_forward_tsn: theirs.interleaving && theirs.partial_reliability,
             ..Announced::default()
         };
         let both = PeerFeatures::agreed(&announced, self, false);
-        self.max_payload() - both.data_extra() - both.spare(self.profile.asks().any(Asks::PARITY))
+        self.max_payload() - both.data_extra() - both.spare()
     }
 }
 
@@ -80,12 +84,15 @@ impl PeerFeatures {
         let interleaving = a.interleaving && ours.interleaving;
         // With I-DATA it is I-FORWARD-TSN that skips (RFC 8260 §2.3).
         let forward_tsn = a.forward_tsn && ours.partial_reliability && (a.i_forward_tsn || !interleaving);
+        let parity = a.parity && config.takes_parity() && forward_tsn;
+        let made = ParityKind::made(config.profile.asks());
         PeerFeatures(Features {
             forward_tsn,
             asconf: a.asconf && ours.dynamic_addresses && signs,
             packet_count: a.packet_count,
             time_stamps: a.time_stamps && config.profile.asks().any(Asks::TIME_STAMPS),
-            parity: a.parity && config.takes_parity() && forward_tsn,
+            parity,
+            makes_parity: parity && made.is_some() && made == a.parity_read,
             reconfig: a.reconfig && ours.stream_reconfiguration,
             interleaving,
             nr_sack: a.nr_sack && ours.nr_sack,
@@ -127,6 +134,7 @@ mod tests {
             packet_count: true,
             time_stamps: true,
             parity: true,
+            parity_read: Some(ParityKind::Sums),
             reconfig: true,
             interleaving: true,
             i_forward_tsn: true,
@@ -147,6 +155,7 @@ mod tests {
             packet_count: true,
             time_stamps: true,
             parity: true,
+            makes_parity: false,
             reconfig: true,
             interleaving: true,
             nr_sack: true,
@@ -166,6 +175,36 @@ mod tests {
         // Packet counts are in a SACK whether we read them or not.
         let counts = Features { packet_count: true, ..Features::default() };
         assert_eq!(*PeerFeatures::agreed(&all_theirs(), &none, true), counts);
+    }
+
+    /// Whatever policies the ends have: parity is made where the other end reads that kind.
+    #[test]
+    fn parity_is_made_of_a_kind_that_is_read() {
+        use anabranch_policy::registry::Hook;
+        let kinds = ["none", "erasure", "split_error_correction"];
+        let with = |redundancy: &str, repair: &str| {
+            let mut c = all_ours();
+            c.profile.set(Hook::Redundancy, redundancy).expect("registered");
+            c.profile.set(Hook::Repair, repair).expect("registered");
+            c
+        };
+        for (made, read) in kinds.iter().flat_map(|m| kinds.map(|r| (*m, r))) {
+            let (ours, theirs) = (with(made, "none"), with("none", read));
+            let mut said = vec![];
+            let auth = crate::auth::AuthParams { random: [1; crate::auth::RANDOM_LEN] };
+            super::super::announced::announce(&theirs, &auth, None, &mut said);
+            let announced = Announced::read(anabranch_wire::Params::new(&said));
+            let agreed = PeerFeatures::agreed(&announced, &ours, true);
+            let fits = made == read && made != "none";
+            assert_eq!((agreed.parity, agreed.makes_parity), (true, fits), "{made} for {read}");
+            assert_eq!(
+                ours.full_payload(&theirs) < with("none", "none").full_payload(&theirs),
+                fits,
+                "{made} for {read}"
+            );
+        }
+        let old = Announced::read(anabranch_wire::Params::new(&[0xbf, 0x45, 0, 4]));
+        assert_eq!(old.parity_read, Some(ParityKind::Sums));
     }
 
     #[test]

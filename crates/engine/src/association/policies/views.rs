@@ -68,6 +68,7 @@ impl Views {
             outstanding: facts.outstanding,
             unsent: facts.unsent,
             declined: facts.declined,
+            parity_agreed: facts.parity_agreed,
             initial_cwnd: facts.initial_cwnd,
             period: self.kept.board.period,
             aggregate_window: facts.aggregate_window,

@@ -48,7 +48,8 @@ impl Association {
 
     #[inline(never)]
     fn transmit_wanted_extra(&mut self, now: Instant, declined: bool, out: &mut Transmit) -> bool {
-        let facts = Facts { declined, ..Facts::of(now, &self.paths, &self.sender, &self.policies) };
+        let parity_agreed = self.peer.makes_parity;
+        let facts = Facts { declined, parity_agreed, ..Facts::of(now, &self.paths, &self.sender, &self.policies) };
         let cx = self.views.see(&mut self.paths, &self.policies, &facts);
         if !self.policies.redundancy.worth_asking(&cx) {
             self.sender.redundancy_wakeup = self.redundancy_asks_for(now);
@@ -108,9 +109,9 @@ impl Association {
         at.map(|t| t.min(now + self.config.timers.rto_max))
     }
 
-    /// The peer takes parity, and there is a place for its TSN.
+    /// The peer reads what is made here, and there is a place for its TSN.
     fn may_send_parity(&self) -> bool {
-        self.peer.parity
+        self.peer.makes_parity
             && self.peer.forward_tsn
             && self.is_between_messages()
             && (self.stream_reset.is_idle() || !self.stream_reset.suspends_data())

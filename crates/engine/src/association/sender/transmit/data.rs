@@ -335,7 +335,7 @@ impl Association {
     /// The redundancy sees a packet with data as it leaves.
     #[inline(never)]
     fn show_packet(&mut self, now: Instant, path: PathId, out: &Transmit) {
-        if self.peer.parity && out.packet.chunk_kinds().iter().any(|k| matches!(*k, kind::DATA | kind::I_DATA)) {
+        if self.peer.makes_parity && out.packet.chunk_kinds().iter().any(|k| matches!(*k, kind::DATA | kind::I_DATA)) {
             let mut bytes = Vec::with_capacity(out.packet.len());
             out.packet.write_to(&mut bytes);
             self.policies.redundancy.packet(path, &bytes, now);
