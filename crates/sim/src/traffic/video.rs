@@ -287,7 +287,7 @@ mod tests {
 
     #[test]
     fn a_trace_says_what_frames_need() {
-        let parse = |text| VideoTrace::parse(text, 25.0, true);
+        let parse = |text: &str| VideoTrace::parse(text, 25.0, true);
         let needs = parse("I 9 needs none\nP 9 needs 1\nB 9,needs,1,2 # both\nB 9 needs 1 4\n").unwrap().needs.unwrap();
         let of = |n| needs.of(n).collect::<Vec<_>>();
         assert_eq!([of(0), of(1), of(2)], [vec![], vec![Some(0)], vec![Some(1), Some(0)]]);
@@ -295,7 +295,7 @@ mod tests {
         assert_eq!(of(3), [Some(2), None]);
         assert_eq!([of(4), of(6), of(7)], [vec![], vec![Some(5), Some(4)], vec![Some(6), None]]);
         assert_eq!(parse("1 I 9 1 segment at 40 ms\n").unwrap().needs, None);
-        let error = |text| parse(text).unwrap_err().to_string();
+        let error = |text: &str| parse(text).unwrap_err().to_string();
         for (text, line) in [("I 9 needs none\nP 9\n", 2), ("I 9\n\nP 9 needs 1\n", 3)] {
             assert!(
                 error(text).starts_with(&format!("line {line}: some frames say what they need")),
@@ -304,7 +304,7 @@ mod tests {
             );
         }
         for bad in ["", "0", "-1", "x", "1 none", "none 1", "1.5"] {
-            let e = parse(&format!("I 9 needs {bad}\n")).unwrap_err().to_string();
+            let e = error(&format!("I 9 needs {bad}\n"));
             assert!(e.starts_with("line 1: `needs") && e.contains("write how many frames before"), "{e}");
         }
     }
