@@ -90,7 +90,7 @@ impl ParamInfo {
         let number = ParamInfo::number(name, 0.0, "", 0.0, 0.0, meaning);
         ParamInfo { default: Value::Word(words[0]), words, ..number }
     }
-    /// The same; a choice of a number above that of parameter `other` is refused.
+    /// This number, which must not be above that of parameter `other`: such a choice is refused.
     pub const fn not_above(self, other: &'static str) -> Self {
         ParamInfo { below: Some(other), ..self }
     }

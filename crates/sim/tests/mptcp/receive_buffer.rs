@@ -14,7 +14,7 @@ fn goodput(config: MptcpConfig, networks: usize) -> (f64, u64) {
     over(config, ways)
 }
 
-/// The same over these ways.
+/// [`goodput`] over these ways.
 fn over(config: MptcpConfig, ways: Vec<(LinkConfig, LinkConfig)>) -> (f64, u64) {
     let mut network = connect(config, Supply::Endless, ways, 1);
     network.run_until(at(10));
