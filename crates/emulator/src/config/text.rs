@@ -91,10 +91,12 @@ pub(super) fn path_of_words(words: &[String], name: &str) -> Result<PathConfig, 
 /// A schedule says something at each of its times.
 fn check_said(words: &[String]) -> Result<(), ParseError> {
     let ends = |word: Option<&String>| word.is_none_or(|w| w == "at" || w == "every");
+    // What is no time is said to be none by the reader.
+    let starts = |word: Option<&String>| word.is_some_and(|w| w.starts_with(|c: char| c.is_ascii_digit()));
     let is_time = |i: &usize| {
         words.get(*i).is_some_and(|w| w == "at") && (*i == 0 || words.get(i - 1).is_none_or(|w| w != "name"))
     };
-    match (0..words.len()).filter(is_time).find(|i| !ends(words.get(i + 1)) && ends(words.get(i + 2))) {
+    match (0..words.len()).filter(is_time).find(|i| starts(words.get(i + 1)) && ends(words.get(i + 2))) {
         Some(i) => {
             let time = words.get(i + 1).map_or("", String::as_str);
             Err(ParseError::new(format!("`at {time}`: nothing happens then; write for example at {time} down")))
