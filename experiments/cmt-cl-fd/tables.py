@@ -52,7 +52,7 @@ class Runs:
 
     def table(self, scenario, columns, digits, leave=()):
         """`columns`: name, metric, factor, point."""
-        print("\n| sender | " + " | ".join(c[0] for c in columns) + " |\n|---" * 1 + "|---" * len(columns) + "|")
+        print("\n| sender | " + " | ".join(c[0] for c in columns) + " |\n|---" + "|---" * len(columns) + "|")
         for who in (w for w in self.order[scenario] if w not in leave):
             cells = [self.shown(digits, scenario, who, metric, factor, **at) for _, metric, factor, at in columns]
             print(f"| {who} | " + " | ".join(cells) + " |")
@@ -96,7 +96,7 @@ def quoted(runs):
     """Numbers that the text quotes."""
     print("\n## f1 over all bandwidths: share, times the TCP flows' mean, %; causes named right at 1 Mbit/s, %")
     for who in runs.order["f1"]:
-        share, beside = (mean(runs.of("f1", who, m, f))[0] for m, f in (("main.share", 100), ("beside", 1)))
+        share, beside = (statistics.fmean(runs.of("f1", who, m, f)) for m, f in (("main.share", 100), ("beside", 1)))
         each = [f"{mean(runs.of('f1', who, 'beside', bottleneck=r))[0]:.2f}" for r in ("0.5 Mbit/s", "1 Mbit/s", "1.5 Mbit/s", "2 Mbit/s")]
         causes = [
             f"{m} {mean(runs.of('f1', who, m, 100, bottleneck='1 Mbit/s'))[0]:.1f}"
