@@ -2,6 +2,7 @@
 //!
 //! `UPDATE=1 just fingerprints` writes the fingerprints anew after a change that was meant.
 
+use anabranch_lab::claims::{judge, to_csv};
 use anabranch_lab::experiment::{Experiment, SHIPPED};
 use anabranch_lab::results::{Form, Results};
 use anabranch_lab::run::{Options, run_all, run_one};
@@ -198,7 +199,7 @@ fn claims_beside_reconstructions_say_so() {
         }
     }
     assert!(beside >= 60, "{beside}");
-    let lines: Vec<&str> = e.about.figures.iter().flat_map(|f| &f.lines).filter_map(|l| l.name.as_deref()).collect();
+    let lines: Vec<&str> = e.about.figures.iter().flat_map(|f| &f.lines).map(|l| l.name.as_str()).collect();
     for line in lines.iter().filter(|l| RECONSTRUCTED.iter().any(|r| l.starts_with(r))) {
         assert!(line.ends_with("(reconstruction)"), "a line of a figure: {line}");
     }
