@@ -3,19 +3,13 @@
 //! Mbit/s and 150 ms with 2 s.
 
 use super::{at, both, connect, link, sink, source};
-use anabranch_sim::transport::mptcp::{Coding, Coupling, MptcpConfig, NcConfig};
+use anabranch_sim::transport::mptcp::{Coupling, MptcpConfig};
 use anabranch_sim::transport::tcp::Supply;
-use anabranch_sim::{LinkConfig, LossConfig};
 
 /// Goodput in Mbit/s after ten seconds, over both networks or the first alone, and how often the window stopped it.
 fn goodput(config: MptcpConfig, networks: usize) -> (f64, u64) {
     let mut ways = vec![both(link(8_000, 10, 53)), both(link(2_000, 75, 333))];
     ways.truncate(networks);
-    over(config, ways)
-}
-
-/// [`goodput`] over these ways.
-fn over(config: MptcpConfig, ways: Vec<(LinkConfig, LinkConfig)>) -> (f64, u64) {
     let mut network = connect(config, Supply::Endless, ways, 1);
     network.run_until(at(10));
     let before = sink(&network).delivered();
@@ -51,28 +45,6 @@ fn the_slow_path_blocks_and_the_remedies_make_it_better_than_one_path() {
                 // 10 Mbit/s less headers are 9.5.
                 _ => assert!(plain.min(remedied) > 9.2, "{coupling:?} {kib}: {plain} and {remedied}"),
             }
-        }
-    }
-}
-
-/// What NC-MPTCP is for (Li et al. 2012): neither a slow way nor what is lost fills the receive buffer, so that it is not
-/// worse than one TCP on the better way, but for the sums of which it has no use; and where the buffer is small it is better
-/// than a connection without sums.
-#[test]
-fn nc_mptcp_is_no_worse_than_the_better_path_alone() {
-    for losses in [[0.0, 0.0], [0.001, 0.001], [0.005, 0.005], [0.001, 0.02]] {
-        for kib in [4, 16, 32, 64, 128, 1_024] {
-            let mut ways = vec![both(link(8_000, 10, 50)), both(link(2_000, 75, 50))];
-            ways.iter_mut().zip(losses).for_each(|(way, p)| way.0.loss = LossConfig::bernoulli(p));
-            let plain = MptcpConfig { receive_buffer: kib << 10, ..MptcpConfig::rfc() };
-            let nc = |generation| MptcpConfig { coding: Coding::Nc(NcConfig { generation }), ..plain };
-            let (alone, _) = over(plain, vec![ways[0].clone()]);
-            let (lia, _) = over(plain, ways.clone());
-            let all = [8, 32].map(|generation| over(nc(generation), ways.clone()).0);
-            println!("loss {losses:?}, {kib} KiB: alone {alone:.2}, LIA {lia:.2}, NC-MPTCP {all:.2?}");
-            let least = all[0].min(all[1]);
-            assert!(least > 0.85 * alone, "{losses:?} {kib} KiB: {all:?} and {alone} alone");
-            assert!(kib > 64 || least > 0.95 * lia, "{losses:?} {kib} KiB: {all:?} and {lia} without sums");
         }
     }
 }

@@ -119,12 +119,6 @@ impl MptcpConfig {
         self.receive_buffer / if self.tcp.segment == 0 { 1 } else { self.tcp.segment as u64 }
     }
 
-    /// Segments of a generation of NC-MPTCP: no more than the receiver can hold.
-    pub(super) fn generation(&self, own: NcConfig) -> u16 {
-        let held = u16::try_from(self.segments_held()).unwrap_or(u16::MAX);
-        own.generation.min(held).max(1)
-    }
-
     /// What is wrong with the values, in words for a user.
     ///
     /// # Errors

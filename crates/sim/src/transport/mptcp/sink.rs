@@ -36,10 +36,7 @@ impl MptcpSink {
         let (assembly, decoding) = match config.coding {
             Coding::Plain => (assembly, None),
             Coding::Fmtcp(f) => (assembly, Some(Decoding::new(f.block, false))),
-            Coding::Nc(n) => {
-                let size = config.generation(n);
-                (assembly.keeping(usize::from(size)), Some(Decoding::new(size, true)))
-            }
+            Coding::Nc(n) => (assembly.keeping(usize::from(n.generation)), Some(Decoding::new(n.generation, true))),
         };
         let (counters, decoding) = (FlowCounters::default(), decoding.map(Box::new));
         MptcpSink { config, flows: Vec::new(), assembly, decoding, counters, arrived: Vec::new() }

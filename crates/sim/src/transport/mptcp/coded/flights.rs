@@ -23,7 +23,7 @@ pub(super) struct Flights<T> {
 }
 
 /// Weight of a transmission in the smoothed part that is lost. Ours: the papers' own is not known here.
-pub(super) const WEIGHT: f64 = 1.0 / 64.0;
+const WEIGHT: f64 = 1.0 / 64.0;
 
 impl<T: Copy> Flights<T> {
     pub fn new() -> Self {

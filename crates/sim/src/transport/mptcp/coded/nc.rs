@@ -1,20 +1,15 @@
 //! NC-MPTCP (Li et al. 2012), a reconstruction: regular subflows carry the connection's segments in order, one more
 //! carries random sums of them over GF(256), so many that a slow or lossy subflow holds nothing up.
 //!
-//! Where this file has to choose it is ours. Segments are numbered into generations of equal size, no larger than the
-//! receive buffer, which holds all of one until it is solved. The subflow with the largest product of loss and round trip
-//! carries the sums, so long as another is left; a loss that is smaller than what one packet makes of it tells nothing of
-//! which is worse, and all such count alike. It makes up for what a generation misses, then for what is expected to be
-//! lost or late of it, and else takes its part of a generation further ahead, by as much as the regular ones will send until
-//! its sums arrive; regular subflows leave out what is covered so. It runs ahead by whole generations alone: a sum of the
-//! segments that the receive window allows by now says nothing of those that come later, and does not cover them. Where the
-//! receive window stops everything, regular subflows no longer wait for sums on a slower way: what these cover of the
-//! generation that holds the window up leaves on them, too. What a time-out finds outstanding counts as lost. A segment that
-//! has been solved is not sent again: a sum takes its place.
+//! Where this file has to choose it is ours. Segments are numbered into generations of equal size. The subflow with the
+//! largest product of loss and round trip carries the sums, so long as another is left. It makes up for what a generation
+//! misses, then for what is expected to be lost or late of it, and else takes its part of a generation further ahead, by as
+//! much as the regular ones will send until its sums arrive; regular subflows leave out what is covered so. What a time-out
+//! finds outstanding counts as lost. A segment that has been solved is not sent again: a sum takes its place.
 
 use super::super::source::PathView;
 use super::super::{Content, MptcpAck, MptcpConfig, NcConfig, Plain, content};
-use super::flights::{Flights, WEIGHT};
+use super::flights::Flights;
 use super::{Coded, Group, MOST_SYMBOLS, coefficients, unit};
 use crate::transport::tcp::{Data, Supply};
 use anabranch_base::Instant;
@@ -31,18 +26,8 @@ struct Generation {
     next: u16,
     /// Independent sums that the receiver has, segments included.
     rank: u16,
-    /// Segments, and sums of all of it, on their way.
+    /// Segments and sums on their way.
     flying: u16,
-    /// Sums of its first segments alone on their way: of how many segments, and how many sums. They are of use so long as
-    /// there are no more segments than these.
-    short: (u16, u16),
-}
-
-impl Generation {
-    /// What the receiver has or will have of its first `units` segments, as far as nothing is lost.
-    fn covered(&self, units: u16) -> u16 {
-        self.rank + self.flying + if self.short.0 == units { self.short.1 } else { 0 }
-    }
 }
 
 /// What a segment of a subflow carries.
@@ -51,8 +36,7 @@ enum Carries {
     #[default]
     Nothing,
     Original(u64),
-    /// Of a generation, over so many segments.
-    Sum(u32, u16),
+    Sum(u32),
 }
 
 /// The data of a connection and what is on its way of them.
@@ -83,7 +67,7 @@ pub(in crate::transport::mptcp) struct Network {
 impl Network {
     pub fn new(supply: Supply, config: &MptcpConfig, own: NcConfig, subflows: usize) -> Self {
         Network {
-            size: config.generation(own),
+            size: own.generation.max(1),
             segment: config.tcp.segment,
             data: Data::new(supply, &config.tcp),
             first: 0,
@@ -165,12 +149,10 @@ impl Network {
     }
 
     /// The subflow that carries sums: of those in use the one with the largest product of loss and round trip, if it is
-    /// not the only one. That the last loss of one is longer ago than that of another is no sign that it loses less: else a
-    /// single loss on a short way would put the segments on a long one, and the receive buffer would fill.
+    /// not the only one.
     fn sums_on(&self, paths: &[PathView]) -> Option<usize> {
         let usable = || paths.iter().enumerate().filter(|(_, p)| p.usable);
-        let loss = |i: usize| self.flights.get(i).map_or(0.0, Flights::loss).max(WEIGHT);
-        let cost = |(i, p): &(usize, &PathView)| (loss(*i) * p.rtt, p.rtt);
+        let cost = |(i, p): &(usize, &PathView)| (self.flights.get(*i).map_or(0.0, Flights::loss) * p.rtt, p.rtt);
         let order = |a: &(usize, &PathView), b: &(usize, &PathView)| {
             let (a, b) = (cost(a), cost(b));
             a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1))
@@ -190,27 +172,19 @@ impl Network {
         let mut number = self.first;
         loop {
             let (g, start) = (self.generation(number), self.start(number));
+            let covered = g.rank + g.flying;
             // Sums may cover more than the regular subflows have sent: what to ask the application for is behind both.
-            let covered = g.covered(self.units(number));
             self.reach(now, start + u64::from(covered.max(g.next).min(self.size - 1)));
             let units = self.units(number);
             if units == 0 {
-                return self.release();
+                return None;
             }
-            if g.covered(units) < units {
+            if covered < units {
                 let next = start + u64::from(g.next);
-                return Some(if g.next < units { Carries::Original(next) } else { Carries::Sum(number, units) });
+                return Some(if g.next < units { Carries::Original(next) } else { Carries::Sum(number) });
             }
             number += 1;
         }
-    }
-
-    /// The receive window has no room, or there is nothing more: of a generation that holds it up the next segment that sums
-    /// on their way were to spare.
-    fn release(&self) -> Option<Carries> {
-        let (g, units) = (self.generation(self.first), self.units(self.first));
-        let next = self.start(self.first) + u64::from(g.next);
-        (self.stopped && g.rank < units && g.next < units).then_some(Carries::Original(next))
     }
 
     /// The sum that does most good.
@@ -219,12 +193,12 @@ impl Network {
         // What has left whole: what it misses, then what it will.
         loop {
             let (g, units) = (self.generation(number), self.units(number));
-            let covered = g.covered(units);
+            let covered = g.rank + g.flying;
             if units == 0 || g.next < units && covered < units {
                 break;
             }
             if g.rank < units && f64::from(covered) < f64::from(units) + self.expected(now, number, on, paths).ceil() {
-                return Some(Carries::Sum(number, units));
+                return Some(Carries::Sum(number));
             }
             number += 1;
         }
@@ -233,16 +207,16 @@ impl Network {
             let start = self.start(far);
             self.reach(now, start + u64::from(self.size) - 1);
             let (g, units) = (self.generation(far), self.units(far));
-            if units == 0 || units < self.size && self.stopped {
+            if units == 0 {
                 break;
             }
-            if g.covered(units) < units {
-                return Some(Carries::Sum(far, units));
+            if g.rank + g.flying < units {
+                return Some(Carries::Sum(far));
             }
         }
         // The data end: this one helps with what is left.
         let (g, units) = (self.generation(number), self.units(number));
-        (!self.stopped && g.covered(units) < units).then_some(Carries::Sum(number, units))
+        (!self.stopped && g.rank + g.flying < units).then_some(Carries::Sum(number))
     }
 
     /// By how many generations the regular subflows get on until a sum that leaves now arrives, less the time that their
@@ -280,7 +254,7 @@ impl Network {
         match carries {
             Carries::Nothing => 0,
             Carries::Original(number) => self.unit(number).map_or(0, |u| u.0),
-            Carries::Sum(..) => self.segment + SUM_HEADER,
+            Carries::Sum(_) => self.segment + SUM_HEADER,
         }
     }
 
@@ -298,7 +272,7 @@ impl Network {
             return Carries::Original(n);
         }
         let mut all = self.first..self.first + self.generations.len() as u32;
-        all.find(|n| incomplete(*n)).map_or(Carries::Nothing, |n| Carries::Sum(n, self.units(n)))
+        all.find(|n| incomplete(*n)).map_or(Carries::Nothing, Carries::Sum)
     }
 
     /// Segment `number` leaves on subflow `on`: what it carries, its bytes, and when that left first.
@@ -329,18 +303,15 @@ impl Network {
                 };
                 (Content::Plain(Plain { number: n, value: content(n), last: self.data.is_last(n) }), bytes, first)
             }
-            Carries::Sum(g, units) => (Content::Coded(self.sum(g, units)), bytes, now),
+            Carries::Sum(g) => (Content::Coded(self.sum(g)), bytes, now),
         }
     }
 
-    /// A sum over the first segments of a generation.
-    fn sum(&mut self, number: u32, units: u16) -> Coded {
-        let (first, size) = (self.start(number), self.size);
-        match self.generation_mut(number) {
-            Some(g) if units == size => g.flying += 1,
-            Some(g) if units == g.short.0 => g.short.1 += 1,
-            Some(g) => g.short = (units, 1),
-            None => {}
+    /// A sum over what there is of a generation.
+    fn sum(&mut self, number: u32) -> Coded {
+        let (first, units) = (self.start(number), self.units(number));
+        if let Some(g) = self.generation_mut(number) {
+            g.flying += 1;
         }
         self.sums += 1;
         let seed = self.serial;
@@ -359,16 +330,13 @@ impl Network {
 
     /// This is no longer on its way.
     fn landed(&mut self, carries: Carries) {
-        let size = self.size;
-        let (number, units) = match carries {
+        let number = match carries {
             Carries::Nothing => return,
-            Carries::Original(n) => (((n - 1) / u64::from(size)) as u32, size),
-            Carries::Sum(g, units) => (g, units),
+            Carries::Original(n) => ((n - 1) / u64::from(self.size)) as u32,
+            Carries::Sum(g) => g,
         };
-        match number.checked_sub(self.first).and_then(|n| self.generations.get_mut(n as usize)) {
-            Some(g) if units == size => g.flying = g.flying.saturating_sub(1),
-            Some(g) if units == g.short.0 => g.short.1 = g.short.1.saturating_sub(1),
-            _ => {}
+        if let Some(g) = number.checked_sub(self.first).and_then(|n| self.generations.get_mut(n as usize)) {
+            g.flying = g.flying.saturating_sub(1);
         }
     }
 
@@ -409,5 +377,51 @@ impl Network {
 }
 
 #[cfg(test)]
-#[path = "nc_tests.rs"]
-mod tests;
+mod tests {
+    use super::*;
+
+    fn path(rtt: f64, usable: bool) -> PathView {
+        PathView { rtt, rto: 1.0, window: 10.0, in_flight: 0, usable }
+    }
+
+    fn network(losses: &[f64]) -> Network {
+        let mut n = Network::new(Supply::Endless, &MptcpConfig::rfc(), NcConfig { generation: 8 }, losses.len());
+        n.flights = losses.iter().map(|&p| Flights::of_a_path_that_loses(p)).collect();
+        n
+    }
+
+    /// Sums go by the subflow with the largest product of loss and round trip, the longer one of equals, never the only one.
+    #[test]
+    fn the_worst_subflow_carries_the_sums() {
+        let on = |losses: &[f64], paths: &[PathView]| network(losses).sums_on(paths);
+        assert_eq!(on(&[0.01, 0.05], &[path(0.1, true), path(0.03, true)]), Some(1));
+        assert_eq!(on(&[0.01, 0.05], &[path(0.2, true), path(0.03, true)]), Some(0));
+        assert_eq!(on(&[0.0, 0.0], &[path(0.1, true), path(0.2, true)]), Some(1));
+        assert_eq!(on(&[0.01, 0.05], &[path(0.1, true), path(0.03, false)]), None);
+    }
+
+    /// As many generations ahead as the regular subflows get on while a sum travels longer than theirs.
+    #[test]
+    fn sums_run_ahead_by_the_difference_of_the_ways() {
+        let n = network(&[0.0, 0.0]);
+        // 10 segments in 0.1 s for 0.2 s are 20, two generations of 8.
+        assert_eq!(n.lag(1, &[path(0.1, true), path(0.5, true)]), 2);
+        assert_eq!(n.lag(1, &[path(0.1, true), path(0.1, true)]), 0);
+    }
+
+    /// What a generation will lack when a sum arrives: the part that its subflow loses, and all that comes later.
+    #[test]
+    fn a_generation_lacks_what_is_lost_or_late() {
+        let ms = Instant::from_millis;
+        let mut n = network(&[0.1, 0.0]);
+        for number in 1..=4 {
+            n.flights[0].leaves(number, ms(1_000), Carries::Original(number));
+        }
+        let paths = |sums: f64| [path(0.1, true), path(sums, true)];
+        let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-9, "{a} and not {b}");
+        close(n.expected(ms(1_000), 0, 1, &paths(0.2)), 0.4);
+        close(n.expected(ms(1_000), 0, 1, &paths(0.05)), 4.0);
+        close(n.expected(ms(1_200), 0, 1, &paths(0.2)), 4.0);
+        close(n.expected(ms(1_000), 1, 1, &paths(0.2)), 0.0);
+    }
+}
