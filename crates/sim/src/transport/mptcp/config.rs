@@ -63,7 +63,7 @@ impl FmtcpConfig {
 /// How NC-MPTCP, as reconstructed, behaves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NcConfig {
-    /// Segments of a generation; fewer where the receive buffer holds no more.
+    /// Segments of a generation.
     pub generation: u16,
 }
 
