@@ -179,7 +179,9 @@ impl VideoTrace {
 }
 
 /// Class and bytes of a frame, and how far before it those are that it needs, where the line says so.
-fn parse_frame(number: usize, line: &str) -> Result<((FrameClass, u64), Option<Vec<u32>>), TraceError> {
+type Line = ((FrameClass, u64), Option<Vec<u32>>);
+
+fn parse_frame(number: usize, line: &str) -> Result<Line, TraceError> {
     let mut words = line.split([' ', '\t', ',', ';']).filter(|w| !w.is_empty()).peekable();
     words.next_if(|w| w.bytes().all(|b| b.is_ascii_digit()));
     let class = match words.next() {
