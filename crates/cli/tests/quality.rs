@@ -167,23 +167,6 @@ fn rows_of(text: &str) -> Value {
     serde_json::from_str(text).expect("JSON")
 }
 
-/// A port chooses among the streams of a capture; beside transport streams it would do nothing.
-#[test]
-fn a_port_without_a_capture_is_refused() {
-    let (dir, _) = scratch();
-    let received = file(&dir, "received.pcap", &capture(&[]));
-    let what = "--port is for captures (pcap, pcapng)";
-    for port in ["99", "5000"] {
-        let ended = run(&["quality", CLIP, CLIP, "--no-decoding", "--port", port]);
-        ended.check(2, Some(what));
-        assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
-        run(&["lab", "frames", CLIP, "--port", port]).check(2, Some(what));
-    }
-    for args in [[CLIP, &received], [&received, CLIP], [&received, &received]] {
-        run(&[&["quality", "--no-decoding", "--port", "5000"], &args[..]].concat()).check(0, None);
-    }
-}
-
 /// A stream that ffmpeg makes of its test pattern, or none where it cannot.
 fn made(dir: &tempfile::TempDir, name: &str, test: &str, encoder: &str, more: &[&str]) -> Option<String> {
     let known = Command::new("ffmpeg").args(["-hide_banner", "-encoders"]).output();
