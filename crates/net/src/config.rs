@@ -307,7 +307,8 @@ mod tests {
         ConnectOptions::over(paths.iter().map(path).collect(), AssocConfig::new(Profile::named("cmt").unwrap()))
     }
 
-    const WRONG: [(fn(&mut AssocConfig), &str); 11] = [
+    type Change = fn(&mut AssocConfig);
+    const WRONG: [(Change, &str); 11] = [
         (|c| c.limits.receive_buffer = 0, "limits: receive_buffer=0 "),
         (|c| c.limits.receive_buffer = 1_499, "limits: receive_buffer=1499 "),
         (|c| c.limits.send_buffer = 0, "limits: send_buffer=0 "),

@@ -42,7 +42,8 @@ fn exchange(profile: &str, rtt: u64, first: First, lose: Option<usize>) -> Outco
     let mut b = Bench::pair(1, &config, &config);
     b.largest = 1_500;
     b.add_path("path", link(100, rtt / 2), link(100, rtt / 2));
-    let lost: Rc<RefCell<Option<(Side, Vec<u8>)>>> = Rc::default();
+    type Packet = (Side, Vec<u8>);
+    let lost: Rc<RefCell<Option<Packet>>> = Rc::default();
     let (note, mut n) = (lost.clone(), 0);
     b.filter = Some(Box::new(move |l| {
         let this = Some(n) == lose;

@@ -157,7 +157,7 @@ fn without_repetitions(packets: f64, delay: u64, interleaving: bool) -> (usize, 
     let mut read = BTreeSet::new();
     for n in 0..2_600u32 {
         if n < 2_000 {
-            assert!(b.send(Side::Client, options.clone(), numbered(3, n, 1_000)));
+            assert!(b.send(Side::Client, options, numbered(3, n, 1_000)));
         }
         b.run_for(ms(2));
         for m in core::mem::take(&mut b.at_server) {

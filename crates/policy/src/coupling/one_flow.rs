@@ -191,7 +191,7 @@ mod tests {
         for _ in 0..1_000 {
             for (path, packets) in s.paths.iter().zip(&mut packets) {
                 let granted = p.scale(&s.cx(), &Growth::of(path.id, MTU)).0;
-                assert!(granted % 1_000_000 == 0, "{granted}: a whole packet or none");
+                assert!(granted.is_multiple_of(1_000_000), "{granted}: a whole packet or none");
                 *packets += f64::from(granted) / 1e6;
             }
         }
@@ -234,7 +234,7 @@ mod tests {
             let (mut bytes, steps) = (0, 200_000 / step);
             for _ in 0..steps {
                 let granted = Ppm(p.scale(&s.cx(), &Growth { grow: step, ..Growth::of(PathId(0), MTU) }).0).of(step);
-                assert!(granted % MTU == 0 || granted % MTU == MTU - 1, "{granted} of {step}");
+                assert!(granted.is_multiple_of(MTU) || granted % MTU == MTU - 1, "{granted} of {step}");
                 bytes += granted;
             }
             let part = steps * step / 4;
