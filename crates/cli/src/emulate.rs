@@ -46,7 +46,7 @@ Examples:
       --path 'name wlan listen 127.0.0.1:7001 to 127.0.0.1:9899 rate 6mbit delay 30ms loss 0.1% limit 40' \\
       --path 'name 3g listen 127.0.0.1:7002 to 127.0.0.1:9899 rate 4mbit delay 160ms down.delay 5ms limit 40'
   A path that is cut after 7 seconds and comes back after 10:
-    anabranch emulate --path 'listen 127.0.0.1:7001 to 127.0.0.1:9899 delay 20ms at 7s down at 10s up'
+    anabranch emulate --path 'listen 127.0.0.1:7001 to 127.0.0.1:9899 delay 9ms at 7s down at 9s up'
   From a file, with statistics as JSON lines:
     anabranch emulate --config links.toml --stats json
 

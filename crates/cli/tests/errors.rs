@@ -187,7 +187,8 @@ fn another_sender_is_asked_to_wait() {
     let input = file(&dir, "in", b"x");
     run(&["send", &input, &peer]).check(1, Some("busy"));
     let listen = format!("udp://127.0.0.1:{}", common::port());
-    run(&["tunnel", "--listen", &listen, &peer, "--once"]).check(1, Some("this is `anabranch recv`"));
+    let bare = format!("anabranch://127.0.0.1:{port}");
+    run(&["tunnel", "--listen", &listen, &bare, "--once"]).check(1, Some("this is `anabranch recv`"));
     first.wait().check(0, None);
     r.wait().check(0, None);
     same(&std::fs::read(&out).unwrap(), &clip());
