@@ -161,7 +161,10 @@ fn a_figure_of_a_scenario_that_was_not_run_is_left_out_and_named() {
         for f in &about.figures {
             let drawn = written.figures.contains(&folder.path().join(format!("figures/{}.csv", f.name)));
             let line = format!("figure `{}` is left out: scenario `{gone}` has no results", f.name);
-            let needs = f.scenario.as_ref() == Some(gone) || f.lines.iter().any(|l| l.scenario.as_ref() == Some(gone));
+            let compared = f.compare.iter().chain(f.lines.iter().filter_map(|l| l.compare.as_ref()));
+            let needs = f.scenario.as_ref() == Some(gone)
+                || f.lines.iter().any(|l| l.scenario.as_ref() == Some(gone))
+                || compared.filter_map(|c| c.scenarios()).flatten().any(|name| name == gone);
             assert_eq!(
                 (drawn, written.warnings.contains(&line)),
                 (!needs, needs),

@@ -71,7 +71,8 @@ fn reports_come_each_interval_and_say_what_the_link_has_counted() {
 
 #[test]
 fn who_asks_for_no_reports_gets_none_and_runs_alike() {
-    let silent = TEXT.replace(", report = \"100ms\"", "").replace(", report = \"250ms\"", "");
+    let silent =
+        TEXT.replace("report = \"100ms\"", "report = \"none\"").replace("report = \"250ms\"", "report = \"none\"");
     let run = |text: &str| run_one(&scenario(text).points().expect("points")[0], 1).expect("runs");
     assert_eq!(run(TEXT), run(&silent));
     let plan = scenario(&silent).points().expect("points").remove(0).plan;
