@@ -72,7 +72,7 @@ pub enum SendError {
     TooLarge {
         /// The largest that is taken, bytes.
         most: u64,
-        /// What bounds it.
+        /// The setting that bounds it, or the packet, in words for a user.
         limit: &'static str,
     },
     /// The association is closing or closed.

@@ -1,6 +1,9 @@
 //! What a path waits for: its timers, which run or stand still.
 
-use anabranch_base::Instant;
+use anabranch_base::{Duration, Instant};
+
+/// Least time ahead that T3 is shortened to.
+pub(crate) const TICK: Duration = Duration::from_millis(1);
 
 /// One of the timers of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

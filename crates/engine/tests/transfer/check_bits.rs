@@ -148,6 +148,8 @@ fn damaged_packets_are_corrected_beside_lies() {
 fn without_repetitions(packets: f64, delay: u64, interleaving: bool) -> (usize, u64) {
     let config = changed(with_check_bits("split_error_correction", "split_error_correction"), |c| {
         c.profile.set(Hook::PathScheduler, "primary_only").expect("registered");
+        // A window that losses cut leaves no room for some records, which are dropped then.
+        c.profile.set(Hook::Window, "none").expect("registered");
         c.extensions.interleaving = interleaving;
     });
     let damaging = LinkConfig { damage: DamageConfig::OneBit { packets }, ..link(20, 20) };
@@ -155,9 +157,12 @@ fn without_repetitions(packets: f64, delay: u64, interleaving: bool) -> (usize, 
     let options =
         SendOptions { stream: StreamId(3), unordered: true, max_retransmissions: Some(0), ..SendOptions::default() };
     let mut read = BTreeSet::new();
-    for n in 0..2_600u32 {
+    // Until all has left, however small losses make the window, and the last check bits are there.
+    for n in 0..60_000u32 {
         if n < 2_000 {
             assert!(b.send(Side::Client, options, numbered(3, n, 1_000)));
+        } else if read.len() == 2_000 {
+            break;
         }
         b.run_for(ms(2));
         for m in core::mem::take(&mut b.at_server) {
@@ -171,7 +176,7 @@ fn without_repetitions(packets: f64, delay: u64, interleaving: bool) -> (usize, 
 /// read nevertheless, however rarely packets are damaged.
 #[test]
 fn what_was_given_up_is_corrected_nevertheless() {
-    for packets in [0.001, 0.01] {
+    for packets in [0.001, 0.01, 0.05] {
         for delay in [20, 60, 100, 150] {
             for interleaving in [false, true] {
                 let (read, corrected) = without_repetitions(packets, delay, interleaving);

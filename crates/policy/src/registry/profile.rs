@@ -31,9 +31,9 @@ pub struct Profile {
 /// A choice of a profile that was switched off for what the user named.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Yielded {
-    /// Of this hook.
+    /// The hook whose policy was switched off.
     pub hook: Hook,
-    /// What it was.
+    /// The policy that was chosen, with its parameters, as [`Profile::spec`] writes it.
     pub was: String,
     /// The hook whose policy leaves it nothing to do.
     pub to: Hook,

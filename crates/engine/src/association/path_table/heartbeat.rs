@@ -7,6 +7,7 @@ use crate::association::addresses::asconf::Addresses;
 use crate::association::control::What;
 use crate::event::{CloseReason, PathReason};
 use crate::path::probing::HeartbeatAnswer;
+use crate::path::timers::TICK;
 use crate::path::{HeartbeatSetting, Origin, Path, PathTimer, PendingHeartbeat};
 use anabranch_base::{Duration, Instant, PathId};
 use anabranch_policy::Asks;
@@ -15,8 +16,6 @@ use anabranch_policy::view::PathState;
 
 /// Floor of the time a HEARTBEAT may take: T3's own floor may be a second, far too slow to confirm a path.
 const MIN_PROBE: Duration = Duration::from_millis(100);
-/// Least time ahead that T3 is set.
-const TICK: Duration = Duration::from_millis(1);
 
 impl Association {
     /// How often `path` is probed while it is idle. False when there is no such path.

@@ -63,6 +63,13 @@ impl Erasure {
     ) -> Cover {
         let mut cover = Cover::default();
         self.coverable.clear();
+        let mut outstanding = outstanding.peekable();
+        // Sums of what is answered cover nothing any more.
+        if let Some(oldest) = outstanding.peek() {
+            while self.recent.front().is_some_and(|(_, last)| last.before(oldest.tsn)) {
+                self.recent.pop_front();
+            }
+        }
         for c in outstanding {
             let Some((from, sent, deadline)) = in_flight(cx, &c, self.latency) else { continue };
             if cx.now.since(sent) > self.window || c.live_copies != 1 {

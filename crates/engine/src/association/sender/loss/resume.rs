@@ -3,12 +3,11 @@
 
 use crate::association::Association;
 use crate::path::Path;
+use crate::path::timers::TICK;
 use crate::repair::TransmissionCause;
 use anabranch_base::{Duration, Instant, PathId};
 use anabranch_policy::view::PathState;
 
-/// Least time ahead that T3 is set.
-const TICK: Duration = Duration::from_millis(1);
 /// What a longer packet or a busy peer may add to a steady round trip.
 const SPREAD: Duration = Duration::from_millis(10);
 
