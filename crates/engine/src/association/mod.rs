@@ -44,8 +44,8 @@ pub use addresses::own::AddressError;
 use anabranch_base::{Instant, PathId, Tsn};
 use anabranch_policy::asks::Counter;
 use anabranch_policy::registry::Hook;
-use bytes::Bytes;
 use control::ControlOut;
+pub(crate) use control::Goodbye;
 use handshake::Handshake;
 pub use handshake::authentication::AuthKeyError;
 use policies::views::Views;
@@ -305,8 +305,8 @@ impl Association {
         self.phase() == Phase::Closed && !self.control.is_empty()
     }
 
-    /// Aborted: when, and the causes of the ABORT that waits to leave.
-    pub(crate) fn goodbye(&self) -> Option<(Instant, &Bytes)> {
+    /// Over: since when, and the last chunk, which waits to leave.
+    pub(crate) fn goodbye(&self) -> Option<(Instant, Goodbye<'_>)> {
         Some((self.handshake.sent_at(), self.control.goodbye()?))
     }
 

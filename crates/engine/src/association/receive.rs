@@ -237,7 +237,7 @@ impl Association {
             }
             Chunk::Error(e) => self.on_error(now, &e),
             Chunk::Shutdown(s) => self.on_shutdown(now, path, s.cum_tsn),
-            Chunk::ShutdownAck => self.on_shutdown_ack(path),
+            Chunk::ShutdownAck => self.on_shutdown_ack(now, path),
             Chunk::ShutdownComplete(_) if alone => self.on_shutdown_complete(),
             Chunk::InitAck(i) if alone => self.on_init_ack(now, from, &i),
             Chunk::CookieAck => self.on_cookie_ack(now),

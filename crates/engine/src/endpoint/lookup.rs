@@ -45,9 +45,9 @@ impl Endpoint {
             self.by_peer.remove(hash, id.place());
         }
         if s.association.phase() == Phase::Closed {
-            if let Some((at, causes)) = s.association.goodbye() {
+            if let Some((at, last)) = s.association.goodbye() {
                 let h = &s.association.handshake;
-                self.farewells.note(at, h.local_tag(), h.header(), causes);
+                self.farewells.note(at, h.local_tag(), h.header(), last);
             }
             self.by_tag.remove(self.keys.of_tag(s.association.handshake.local_tag()), id.place());
             return;

@@ -64,6 +64,14 @@ pub(crate) enum What {
     },
 }
 
+/// The last chunk of an association.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Goodbye<'a> {
+    /// An ABORT with these causes.
+    Abort(&'a Bytes),
+    ShutdownComplete,
+}
+
 impl What {
     /// Stands alone in its packet: by rule (RFC 9260 §5.1), because nothing may follow it, or because AUTH covers it.
     fn alone(&self) -> bool {
@@ -197,10 +205,11 @@ impl ControlOut {
         self.closed = true;
     }
 
-    /// The causes of the ABORT that waits to leave.
-    pub fn goodbye(&self) -> Option<&Bytes> {
+    /// The last word, which waits to leave.
+    pub fn goodbye(&self) -> Option<Goodbye<'_>> {
         self.queue.iter().find_map(|c| match &c.what {
-            What::Abort(causes) => Some(causes),
+            What::Abort(causes) => Some(Goodbye::Abort(causes)),
+            What::ShutdownComplete => Some(Goodbye::ShutdownComplete),
             _ => None,
         })
     }

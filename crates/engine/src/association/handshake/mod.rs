@@ -143,7 +143,7 @@ impl Handshake {
         self.sent_at
     }
 
-    /// An ABORT is about to leave.
+    /// The last chunk is about to leave: ABORT or SHUTDOWN COMPLETE.
     pub fn ends(&mut self, now: Instant) {
         self.sent_at = now;
     }

@@ -126,10 +126,11 @@ impl Association {
         if down { self.control_path() } else { path }
     }
 
-    pub(in crate::association) fn on_shutdown_ack(&mut self, path: PathId) {
+    pub(in crate::association) fn on_shutdown_ack(&mut self, now: Instant, path: PathId) {
         if matches!(self.handshake.state, State::ShutdownSent | State::ShutdownAckSent) {
             self.control.clear();
             self.control.push(self.way_back(path), What::ShutdownComplete);
+            self.handshake.ends(now);
             self.close(CloseReason::Shutdown);
         }
     }
