@@ -189,6 +189,10 @@ interop-usrsctp *pattern:
 interop-linux *pattern:
     scripts/interop-linux.sh {{pattern}}
 
+# Frames as a kernel's wireless stack counts them, beside what statistics say; needs qemu-system-x86, kmod, iw
+wireless:
+    scripts/wireless.sh
+
 # Small messages over a Linux kernel's SCTP and TCP in virtual time, beside the lab; needs user-mode-linux
 kernel-streams:
     scripts/kernel-streams.sh

@@ -16,24 +16,40 @@ linux_image() {
 # qemu_image CHECK: builds the peer and the initramfs: busybox, tc, the modules, our init. Skips CHECK where something is
 # missing.
 qemu_image() {
-    local busybox root=$work/root m modules
-    need "$1" cc qemu-system-x86_64 cpio ip tc depmod modprobe
-    busybox=$(command -v busybox) || skip "$1" "busybox-static is not installed"
-    linux_image || skip "$1" "there is no kernel image: see scripts/linux-image.sh"
-    modules=$(find "$image/lib/modules" -mindepth 1 -maxdepth 1)
-    qemu_version=$(basename "$modules")
-    cp "$image"/boot/vmlinuz-* "$work/vmlinuz"
+    local root=$work/root
+    need "$1" cc ip tc
+    qemu_kernel "$1"
     cc -O2 -static -I "$repo/interop/linux" -o "$work/peer" "$repo/interop/usrsctp/peer.c" -lpthread 2>"$work/cc.log" ||
         skip "$1" "the peer does not build ($(grep -m1 -E 'error|cannot find' "$work/cc.log"))"
-    mkdir -p "$root"/{bin,proc,sys,dev,tmp,modules,programs}
-    cp "$busybox" "$work/peer" "$root/bin/"
+    mkdir -p "$root/bin"
+    cp "$work/peer" "$root/bin/"
     # busybox has a tc and an ip of its own, which know less.
-    for m in tc ip; do qemu_program "$m" "$root"; done
+    qemu_initrd tc ip -- sctp sch_netem sch_ingress cls_matchall act_mirred ifb hmac
+}
+
+# qemu_kernel CHECK: the kernel, in $work/vmlinuz. Skips CHECK where something is missing.
+qemu_kernel() {
+    need "$1" qemu-system-x86_64 cpio depmod modprobe busybox
+    linux_image || skip "$1" "there is no kernel image: see scripts/linux-image.sh"
+    cp "$image"/boot/vmlinuz-* "$work/vmlinuz"
+}
+
+# qemu_initrd PROGRAM... -- MODULE...: the initramfs of $work/root, with these in it.
+qemu_initrd() {
+    local root=$work/root m version
+    mkdir -p "$root"/{bin,proc,sys,dev,tmp,modules,programs}
+    cp "$(command -v busybox)" "$root/bin/"
+    while [ "$1" != -- ]; do
+        qemu_program "$1" "$root"
+        shift
+    done
+    shift
     cp "$repo/interop/linux/init.sh" "$root/init"
     chmod +x "$root/init"
-    depmod -b "$image" "$qemu_version"
-    for m in virtio_pci virtio_net virtio_console sctp sch_netem sch_ingress cls_matchall act_mirred ifb hmac; do
-        modprobe -d "$image" -S "$qemu_version" --show-depends "$m" 2>/dev/null | sed -n 's/^insmod \([^ ]*\).*/\1/p'
+    version=$(basename "$(find "$image/lib/modules" -mindepth 1 -maxdepth 1)")
+    depmod -b "$image" "$version"
+    for m in virtio_pci virtio_net virtio_console "$@"; do
+        modprobe -d "$image" -S "$version" --show-depends "$m" 2>/dev/null | sed -n 's/^insmod \([^ ]*\).*/\1/p'
     done | awk '!seen[$0]++' >"$work/modules"
     while read -r m; do
         cp "$m" "$root/modules/"
@@ -46,18 +62,21 @@ qemu_image() {
 qemu_program() {
     local file library
     file=$(readlink -f "$(command -v "$1")")
-    cp "$file" "$2/programs/$1"
+    cp "$file" "$2/programs/$(basename "$1")"
     while read -r library; do
         mkdir -p "$2$(dirname "$library")"
         cp -L "$library" "$2$library"
     done < <(ldd "$file" | grep -oE '/[^ ]+')
 }
 
-# qemu_boot NAME NAMESPACE TAP1 TAP2 WORD...: a kernel whose links are these; the words are for init.
+# qemu_boot NAME NAMESPACE TAP1 TAP2 WORD...: a kernel whose links are these; the words are for init. With NAMESPACE - it
+# has none.
 qemu_boot() {
-    local name=$1 links=() waited=0 pid i
+    local name=$1 links=(-nic none) there=() waited=0 pid i
     mkdir -p "$work/$name"
+    [ "$2" = - ] || links=() there=(ip netns exec "$2")
     for i in 1 2; do
+        [ "$2" != - ] || continue
         links+=(-netdev "tap,id=n$i,ifname=${*:i+2:1},script=no,downscript=no"
             -device "virtio-net-pci,netdev=n$i,mac=52:54:00:89:0$i:02,romfile=")
     done
@@ -67,7 +86,7 @@ qemu_boot() {
     done
     set -m
     # The device /dev/kvm need not work where it exists. On a busy machine the check of the timer would fail.
-    ip netns exec "$2" qemu-system-x86_64 -machine q35 -accel tcg,tb-size=32 -cpu max -smp 1 -m 128 -nodefaults \
+    "${there[@]}" qemu-system-x86_64 -machine q35 -accel tcg,tb-size=32 -cpu max -smp 1 -m "${qemu_memory:-128}" -nodefaults \
         -no-user-config -display none -no-reboot -serial "file:$work/$name/console" -kernel "$work/vmlinuz" \
         -initrd "$work/initrd.gz" -append "console=ttyS0 quiet edd=off no_timer_check panic=-1 net.ifnames=0 mitigations=off ${*:5}" \
         -device virtio-serial-pci "${links[@]}" >"$work/$name.qemu.log" 2>&1 </dev/null &

@@ -15,6 +15,7 @@ word() { sed -n "s/.*\<$1=\([^ ]*\).*/\1/p" /proc/cmdline; }
 if [ -e /sys/class/net/eth0 ]; then names='eth0 eth1'; else names='vec1 vec2'; fi
 i=1
 for name in $names; do
+    [ -e /sys/class/net/$name ] || continue
     own=$(word own$i)
     ip addr add "${own:-10.89.$i.2/24}" dev $name
     if [ -z "$own" ] && [ -e /proc/sys/net/ipv6/conf/$name ]; then

@@ -81,6 +81,12 @@ impl Counts {
                 (most, self.modulation) = (grown.packets, s.modulation);
             }
         }
+        // Before any frame was counted: of the one that has had most.
+        if self.modulation == Modulation::Unknown
+            && let Some(busiest) = strangers.iter().max_by_key(|s| s.packets)
+        {
+            self.modulation = busiest.modulation;
+        }
         self.known.retain(|_, (_, seen)| now.saturating_duration_since(*seen) < MEMORY);
         self.meet(&strangers, now);
         if let Some(mean) = bytes.checked_div(packets) {
@@ -142,7 +148,8 @@ mod tests {
     #[test]
     fn what_was_before_the_first_look_does_not_count() {
         let mut c = Counts::default();
-        assert_eq!(seen(&mut c, &[station(1, 5_000, 700, 30)]), (0, 0));
+        let first = c.look(&[station(1, 5_000, 700, 30)], at(0)).unwrap();
+        assert_eq!((first.erroneous, first.total, first.modulation), (0, 0, Modulation::Qam64));
         let r = c.look(&[station(1, 5_090, 710, 32)], at(0)).unwrap();
         assert_eq!((r.erroneous, r.total), (12, 100));
         assert_eq!((r.frame, r.modulation, r.technology), (1_200, Modulation::Qam64, Technology::Wlan));
