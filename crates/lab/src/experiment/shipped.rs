@@ -100,7 +100,7 @@ pub static SHIPPED: &[Shipped] = shipped! {
         "motive-hour.toml", "kernel/e1-components.csv";
     "confluent-scheduling":
         "experiment.toml", "claims.toml", "figures.toml", "a.toml", "b.toml", "a-windows.toml", "b-windows.toml",
-        "film-a.toml", "film-b.toml", "d.toml", "order.toml", "order-three.toml", "handover.toml", "live.toml";
+        "film-a.toml", "film-b.toml", "clip.toml", "clip.txt", "d.toml", "order.toml", "order-three.toml", "handover.toml", "live.toml";
     "cmt-cl-fd":
         "experiment.toml", "claims.toml", "claims-calibrated.toml", "claims-neutral.toml", "claims-own.toml",
         "figures.toml", "three-paths.toml", "shared.toml", "own-path.toml", "s1a.toml", "s1b.toml", "s1c.toml",
