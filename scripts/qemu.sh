@@ -36,7 +36,7 @@ qemu_kernel() {
 
 # qemu_initrd PROGRAM... -- MODULE...: the initramfs of $work/root, with these in it.
 qemu_initrd() {
-    local root=$work/root m version
+    local root=$work/root m
     mkdir -p "$root"/{bin,proc,sys,dev,tmp,modules,programs}
     cp "$(command -v busybox)" "$root/bin/"
     while [ "$1" != -- ]; do
@@ -46,10 +46,10 @@ qemu_initrd() {
     shift
     cp "$repo/interop/linux/init.sh" "$root/init"
     chmod +x "$root/init"
-    version=$(basename "$(find "$image/lib/modules" -mindepth 1 -maxdepth 1)")
-    depmod -b "$image" "$version"
+    qemu_version=$(basename "$(find "$image/lib/modules" -mindepth 1 -maxdepth 1)")
+    depmod -b "$image" "$qemu_version"
     for m in virtio_pci virtio_net virtio_console "$@"; do
-        modprobe -d "$image" -S "$version" --show-depends "$m" 2>/dev/null | sed -n 's/^insmod \([^ ]*\).*/\1/p'
+        modprobe -d "$image" -S "$qemu_version" --show-depends "$m" 2>/dev/null | sed -n 's/^insmod \([^ ]*\).*/\1/p'
     done | awk '!seen[$0]++' >"$work/modules"
     while read -r m; do
         cp "$m" "$root/modules/"

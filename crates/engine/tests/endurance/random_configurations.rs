@@ -6,14 +6,14 @@
 
 use crate::common::*;
 use crate::random_configuration::Case;
-use anabranch_base::{RandomStream, StreamId};
+use anabranch_base::{Duration, RandomStream, StreamId};
 use anabranch_engine::{Event, SendOptions};
 use anabranch_sim::{Direction, Setting};
 use anabranch_wire::{Chunk, Packet, Verify};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Nothing new was delivered for so long although all paths work: timers back off to a minute at most.
-const STALL: u64 = 900_000;
+/// A handshake may take so long: timers back off to a minute.
+const HANDSHAKE: u64 = 900_000;
 /// Streams 0 and 1 are ordered, 2 is unordered, 3 has deadlines.
 const STREAMS: u64 = 4;
 
@@ -27,6 +27,8 @@ struct Ledger {
     next: Option<(SendOptions, u32, usize)>,
     numbers: [u32; STREAMS as usize],
     missing: BTreeSet<(u16, u32)>,
+    /// What is reliable, in the order in which it was handed over, from the first on that is missing.
+    waiting: VecDeque<(u16, u32)>,
     got: BTreeSet<(u16, u32)>,
     newest: BTreeMap<u16, u32>,
 }
@@ -34,8 +36,9 @@ struct Ledger {
 impl Ledger {
     fn new(from: Side, case: &Case, messages: u64) -> Ledger {
         let (largest, streams) = (case.largest, case.streams(from == Side::Client).min(STREAMS));
-        let (missing, got, newest) = (BTreeSet::new(), BTreeSet::new(), BTreeMap::new());
-        Ledger { from, largest, streams, left: messages as u32, next: None, numbers: [0; 4], missing, got, newest }
+        let (missing, waiting, got, newest) = (BTreeSet::new(), VecDeque::new(), BTreeSet::new(), BTreeMap::new());
+        let (left, next, numbers) = (messages as u32, None, [0; 4]);
+        Ledger { from, largest, streams, left, next, numbers, missing, waiting, got, newest }
     }
 
     fn is_done(&self) -> bool {
@@ -70,14 +73,16 @@ impl Ledger {
             self.next = None;
             if options.stream.0 < 3 {
                 self.missing.insert((options.stream.0, number));
+                self.waiting.push_back((options.stream.0, number));
             }
         }
     }
 
-    /// Takes what arrived; true when something did.
+    /// Takes what arrived; true when what was missing for longest did, or something while nothing reliable is missing:
+    /// what goes round the oldest message is no progress.
     fn check(&mut self, b: &mut Bench) -> Result<bool, String> {
         let list = if self.from == Side::Client { &mut b.at_server } else { &mut b.at_client };
-        let some = !list.is_empty();
+        let mut on = self.waiting.is_empty() && !list.is_empty();
         for m in list.drain(..) {
             let id = number_of(&m);
             self.missing.remove(&id);
@@ -88,7 +93,11 @@ impl Ledger {
                 return Err(format!("message {} of stream {} after {before}", id.1, id.0));
             }
         }
-        Ok(some)
+        while self.waiting.front().is_some_and(|id| !self.missing.contains(id)) {
+            self.waiting.pop_front();
+            on = true;
+        }
+        Ok(on)
     }
 }
 
@@ -134,9 +143,16 @@ fn connected(case: &Case) -> Result<Bench, String> {
         b.add_path(&format!("path{i}"), f.clone(), r.clone());
     }
     b.connect(&case.client);
-    let until = b.now + ms(STALL);
+    let until = b.now + ms(HANDSHAKE);
     let done = b.run_until(until, |b| b.client_events.contains(&Event::Connected) && b.server_newest.is_some());
     if done { Ok(b) } else { Err(format!("not connected: {:?}, {:?}", b.client_events, b.server_events)) }
+}
+
+/// For how long the oldest message may be missing although all paths work: a few of the longest timeouts in a row, each
+/// lost again.
+fn patience(case: &Case) -> Duration {
+    let longest = case.client.timers.rto_max.max(case.server.timers.rto_max);
+    ms(30_000) + longest * 4
 }
 
 fn run(case: &Case) -> Result<(), String> {
@@ -170,7 +186,7 @@ fn run(case: &Case) -> Result<(), String> {
         if let Some(e) = b.client_events.iter().chain(&b.server_events).find(closed) {
             return Err(format!("{e:?} at {:?}: {}", b.now, left(&flows)));
         }
-        if b.now.since(progress) > ms(STALL) {
+        if b.now.since(progress) > patience(case) {
             let state: Vec<String> = [Side::Client, Side::Server].iter().map(|s| state(&mut b, *s)).collect();
             return Err(format!("stands still since {:?}: {}\n{}", progress, left(&flows), state.join("\n")));
         }
