@@ -4,7 +4,8 @@
 //! from its flight time, what is queued there and its rate. The best path takes the chunk if it has room.
 //! If it is full, another open path may take a chunk under one of two conditions: it delivers no later than the
 //! full path would once everything before the chunk has left; or the chunk has a deadline and still makes it,
-//! with `guard` and `risk` mean deviations of the round trip to spare. So slow paths carry what they can deliver in time,
+//! with `guard` and `risk` mean deviations of the round trip to spare. Where packets overtake each other the first condition
+//! holds only if the chunk is not more likely to be in time on the full path. So slow paths carry what they can deliver in time,
 //! the fast one keeps room for what cannot wait, and a path that would be late stays idle.
 //! Where more is offered than the paths carry that are surely in time, a third condition lets another path take a message
 //! that belongs to no group: it is more likely than not to be in time there, and the best path has enough to do without it.
@@ -95,7 +96,14 @@ impl EarliestArrival {
             let risky = c.class < 2 && open.path.loss > SOME_LOSS;
             now + here + open.slack <= d && (!risky || waits || now + Self::repaired(c, best, open) <= d)
         };
-        c.deadline.is_some_and(in_time) || here <= there
+        // Where packets overtake each other a sooner arrival is worth nothing if it is less likely to be in time: by the time
+        // to spare, in parts of what arrivals vary by.
+        let likelier_there = |d: Instant| {
+            let spare = |arrival: Duration| u128::from(d.since(now + arrival).as_nanos());
+            let varies = |o: &Offer<'_>| u128::from(o.slack.as_nanos());
+            open.path.reorders(now) && now + there <= d && spare(there) * varies(open) >= spare(here) * varies(best)
+        };
+        c.deadline.is_some_and(in_time) || here <= there && !c.deadline.is_some_and(likelier_there)
     }
     /// Is more offered than the paths carry on which what is fresh now would surely be in time?
     fn overloaded(&self, cx: &AssocView<'_>, life: Duration) -> bool {
@@ -291,6 +299,32 @@ mod tests {
                 assert_eq!(on_slow(&s), None, "class {class}, {group} bytes of a group");
             }
         }
+    }
+
+    /// A long frame that the fast path has to work on for `busy` ms; over the slow one half of what leaves now comes within
+    /// 170 ms, and packets overtake each other there, or not.
+    fn long_frame(busy: u64, life: u64, overtakes: bool) -> Decision {
+        let mut s = unsteady(500_000, 0, life);
+        s.paths[1].overtaken_at = s.paths[1].overtaken_at.filter(|_| overtakes);
+        s.chunks.iter_mut().for_each(|c| c.class = 0);
+        s.chunks.truncate(1);
+        s.unsent = busy * 1_050;
+        s.ask(&policy())
+    }
+
+    #[test]
+    fn a_sooner_arrival_that_is_less_likely_to_be_in_time_is_worth_nothing() {
+        let slow = Decision::Send { index: 0, path: PathId(1) };
+        for life in [200, 220, 250] {
+            // The flight of the fast path is 15 ms, its queue 13 ms, and the time to spare there 20 ms.
+            for busy in (145..life - 55).step_by(5) {
+                assert_eq!(long_frame(busy, life, true), Decision::Blocked, "{busy} of {life} ms");
+            }
+            for busy in [life - 25, life, life * 2] {
+                assert_eq!(long_frame(busy, life, true), slow, "late on the fast path: {busy} of {life} ms");
+            }
+        }
+        assert_eq!(long_frame(190, 250, false), slow, "where nothing is overtaken the sooner arrival counts");
     }
 
     #[test]
