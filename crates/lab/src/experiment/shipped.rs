@@ -112,7 +112,7 @@ pub static SHIPPED: &[Shipped] = shipped! {
     "loss-causes":
         "experiment.toml", "paper.toml", "paper-shared.toml", "grid.toml", "links.toml";
     "erasure":
-        "experiment.toml", "claims.toml", "figures.toml", "jitter.toml", "loss.toml", "share.toml", "spare.toml";
+        "experiment.toml", "claims.toml", "figures.toml", "jitter.toml", "film.toml", "clip.txt", "loss.toml", "share.toml", "spare.toml";
     "windows":
         "experiment.toml", "response.toml", "loss.toml", "queue.toml", "among.toml", "beside.toml", "claims.toml", "figures.toml";
     "weather":
