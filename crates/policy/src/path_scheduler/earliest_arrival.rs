@@ -54,6 +54,46 @@ pub(super) struct EarliestArrival {
     look_ahead: Duration,
 }
 
+/// Classes that are told apart; the last one is all that are less important.
+const CLASSES: usize = 4;
+
+/// What leaves before a chunk by one path: all that is more important, and of its own class what waits in front of it.
+struct Ahead {
+    /// Bytes of each class, and of what has been asked of them.
+    all: [u64; CLASSES],
+    asked: [u64; CLASSES],
+    least: usize,
+}
+
+impl Ahead {
+    fn of(q: &QueueView<'_>) -> Ahead {
+        let mut ahead = Ahead { all: [0; CLASSES], asked: [0; CLASSES], least: 0 };
+        for c in q.chunks {
+            let k = Self::class(c);
+            ahead.least = ahead.least.max(k);
+            if let Some(bytes) = ahead.all.get_mut(k) {
+                *bytes += c.len;
+            }
+        }
+        ahead
+    }
+    fn class(c: &ChunkView) -> usize {
+        usize::from(c.class).min(CLASSES - 1)
+    }
+    fn is_least(&self, c: &ChunkView) -> bool {
+        Self::class(c) == self.least
+    }
+    /// The bytes that leave before `c`, asked chunk after chunk in their order.
+    fn of_next(&mut self, c: &ChunkView) -> u64 {
+        let k = Self::class(c);
+        let important: u64 = self.all.iter().take(k).sum();
+        let Some(own) = self.asked.get_mut(k) else { return important };
+        let before = important + *own;
+        *own += c.len;
+        before
+    }
+}
+
 /// A path and what is predicted for it.
 struct Offer<'a> {
     path: &'a PathView,
@@ -159,15 +199,15 @@ impl PathScheduler for EarliestArrival {
         let best = full.min_by_key(by_cost).filter(|o| by_cost(o) < by_cost(&open));
         let Some(best) = best else { return Decision::Send { index: first, path: open.path.id } };
 
-        let mut ahead = 0;
+        let mut ahead = Ahead::of(q);
         for (index, c) in q.chunks.iter().enumerate() {
+            let before = ahead.of_next(c);
             // What waits behind the window keeps the full path busy too.
-            let behind = index + 1 == q.chunks.len();
-            let before = if behind { ahead.max(cx.unsent.saturating_sub(c.len)) } else { ahead };
+            let last = index + 1 == q.chunks.len() && ahead.is_least(c);
+            let before = if last { before.max(cx.unsent.saturating_sub(c.len)) } else { before };
             if self.may_take(cx.now, c, before, &best, &open) || self.overflows(cx, c, before, &best, &open) {
                 return Decision::Send { index, path: open.path.id };
             }
-            ahead += c.len;
         }
         Decision::Blocked
     }
