@@ -12,7 +12,7 @@ import sys
 
 
 def sections(lines):
-    """What stands behind each line with #, by its first word."""
+    """The lines that follow each one with #, by its first word."""
     found, name = {}, ""
     for line in lines:
         if line.startswith("#"):

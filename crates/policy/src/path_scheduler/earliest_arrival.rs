@@ -54,7 +54,7 @@ pub(super) struct EarliestArrival {
     look_ahead: Duration,
 }
 
-/// Classes that are told apart; the last one is all that are less important.
+/// Classes that are distinguished; the last one is all that are less important.
 const CLASSES: usize = 4;
 
 /// What leaves before a chunk by one path: all that is more important, and of its own class what waits in front of it.

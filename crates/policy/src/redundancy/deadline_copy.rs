@@ -6,7 +6,7 @@
 //! too little time: its predicted arrival, and `guard` to spare. Where round trips vary so much that the copy is not likely
 //! to be in time none leaves: as long as one is under way the chunk is not sent again. Copies leave before new data, which
 //! has more time left, and are charged to the window of the path they use. What arrives nevertheless costs the copy, and no
-//! frame.
+//! frame. All classes are alike to it: what others depend on has no copy before it is overdue.
 //! Parameters: `deviations`; `guard` ms.
 
 use super::{Extra, Redundancy};
