@@ -4,8 +4,8 @@
 //! from its flight time, what is queued there and its rate. The best path takes the chunk if it has room.
 //! If it is full, another open path may take a chunk under one of two conditions: it delivers no later than the
 //! full path would once everything before the chunk has left; or the chunk has a deadline and still makes it,
-//! with `guard` and `risk` mean deviations of the round trip to spare. Where packets overtake each other the first condition
-//! holds only if the chunk is not more likely to be in time on the full path. So slow paths carry what they can deliver in time,
+//! with `guard` and `risk` mean deviations of the round trip to spare. For a chunk on which others depend, and where packets
+//! overtake each other, the first condition holds only if it is not more likely to be in time on the full path. So slow paths carry what they can deliver in time,
 //! the fast one keeps room for what cannot wait, and a path that would be late stays idle.
 //! Where more is offered than the paths carry that are surely in time, a third condition lets another path take a message
 //! that belongs to no group: it is more likely than not to be in time there, and the best path has enough to do without it.
@@ -136,12 +136,15 @@ impl EarliestArrival {
             let risky = c.class < 2 && open.path.loss > SOME_LOSS;
             now + here + open.slack <= d && (!risky || waits || now + Self::repaired(c, best, open) <= d)
         };
-        // Where packets overtake each other a sooner arrival is worth nothing if it is less likely to be in time: by the time
-        // to spare, in parts of what arrivals vary by.
+        // Where packets overtake each other a sooner arrival of what others depend on is worth nothing if it is less likely to
+        // be in time: by the time to spare, in parts of what arrivals vary by.
         let likelier_there = |d: Instant| {
             let spare = |arrival: Duration| u128::from(d.since(now + arrival).as_nanos());
             let varies = |o: &Offer<'_>| u128::from(o.slack.as_nanos());
-            open.path.reorders(now) && now + there <= d && spare(there) * varies(open) >= spare(here) * varies(best)
+            c.class < 2
+                && open.path.reorders(now)
+                && now + there <= d
+                && spare(there) * varies(open) >= spare(here) * varies(best)
         };
         c.deadline.is_some_and(in_time) || here <= there && !c.deadline.is_some_and(likelier_there)
     }
@@ -365,6 +368,9 @@ mod tests {
             }
         }
         assert_eq!(long_frame(190, 250, false), slow, "where nothing is overtaken the sooner arrival counts");
+        let mut s = unsteady(500_000, 0, 250);
+        (s.unsent, s.chunks) = (190 * 1_050, s.chunks.drain(..1).collect());
+        assert_eq!(s.ask(&policy()), slow, "nor for what nothing depends on");
     }
 
     #[test]
