@@ -63,12 +63,14 @@ struct Ahead {
     all: [u64; CLASSES],
     asked: [u64; CLASSES],
     least: usize,
+    by_class: bool,
 }
 
 impl Ahead {
-    fn of(q: &QueueView<'_>) -> Ahead {
-        let mut ahead = Ahead { all: [0; CLASSES], asked: [0; CLASSES], least: 0 };
-        for c in q.chunks {
+    /// `by_class`, or all that stands in front of a chunk, whatever it is.
+    fn of(q: &QueueView<'_>, by_class: bool) -> Ahead {
+        let mut ahead = Ahead { all: [0; CLASSES], asked: [0; CLASSES], least: 0, by_class };
+        for c in q.chunks.iter().filter(|_| by_class) {
             let k = Self::class(c);
             ahead.least = ahead.least.max(k);
             if let Some(bytes) = ahead.all.get_mut(k) {
@@ -81,11 +83,11 @@ impl Ahead {
         usize::from(c.class).min(CLASSES - 1)
     }
     fn is_least(&self, c: &ChunkView) -> bool {
-        Self::class(c) == self.least
+        !self.by_class || Self::class(c) == self.least
     }
     /// The bytes that leave before `c`, asked chunk after chunk in their order.
     fn of_next(&mut self, c: &ChunkView) -> u64 {
-        let k = Self::class(c);
+        let k = if self.by_class { Self::class(c) } else { 0 };
         let important: u64 = self.all.iter().take(k).sum();
         let Some(own) = self.asked.get_mut(k) else { return important };
         let before = important + *own;
@@ -202,7 +204,8 @@ impl PathScheduler for EarliestArrival {
         let best = full.min_by_key(by_cost).filter(|o| by_cost(o) < by_cost(&open));
         let Some(best) = best else { return Decision::Send { index: first, path: open.path.id } };
 
-        let mut ahead = Ahead::of(q);
+        // Elsewhere all that waits in front counts: load moves to the other path early, and is in time there.
+        let mut ahead = Ahead::of(q, open.path.reorders(cx.now));
         for (index, c) in q.chunks.iter().enumerate() {
             let before = ahead.of_next(c);
             // What waits behind the window keeps the full path busy too.
