@@ -67,7 +67,7 @@ struct Ahead {
 }
 
 impl Ahead {
-    /// `by_class`, or all that stands in front of a chunk, whatever it is.
+    /// `by_class`, or all that waits in front of a chunk, whatever it is.
     fn of(q: &QueueView<'_>, by_class: bool) -> Ahead {
         let mut ahead = Ahead { all: [0; CLASSES], asked: [0; CLASSES], least: 0, by_class };
         for c in q.chunks.iter().filter(|_| by_class) {
