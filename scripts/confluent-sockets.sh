@@ -6,9 +6,10 @@
 #
 # RUNS (10) of 40 s on real sockets for each of SENDER (single, round robin, ConSN, live), two at a time, beside the twenty
 # seeds of the simulator: 14 minutes in all. An idle emulator beside each run is the control, and a run beside which it failed
-# is done again. SCENARIO=a is the other network, SCENARIO=clip the clip of the demo over that of B. Printed are both means, and the 95 % interval of their difference, in points
-# of the share of packets that were late or never came: "same" where it includes 0 or lies within 1 point, "not shown" where it
-# is wider than 2 points to either side. OUT=FILE keeps every value. Exit code 1 where a difference is neither.
+# is done again. SCENARIO=a is the other network, SCENARIO=clip the clip of the demo over that of B. Printed are both means,
+# and the 95 % interval of their difference, in points of the share of packets that were late or never came: "same" where it
+# includes 0 or lies within 1 point, "not shown" where it is wider than 2 points to either side. OUT=FILE keeps every value.
+# Exit code 1 where a difference is neither.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

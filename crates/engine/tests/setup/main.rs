@@ -11,6 +11,7 @@ mod collision;
 mod combinations;
 mod cookie;
 mod encapsulation;
+mod farewells;
 mod handshake;
 mod one_lost;
 mod out_of_the_blue;

@@ -1,8 +1,8 @@
 //! The graceful end (RFC 9260 §9.2), from both sides and with both races.
 
 use crate::common::raw::*;
-use crate::common::*;
-use anabranch_base::{PathId, Tsn};
+use crate::common::{assoc_config, changed, ms};
+use anabranch_base::Tsn;
 use anabranch_engine::{AssocId, CloseReason, Event, Phase, SendError, SendOptions};
 use anabranch_wire::{Chunk, Heartbeat, Shutdown, ShutdownComplete, kind};
 
@@ -10,11 +10,11 @@ fn connected() -> (Raw, AssocId) {
     Raw::connected(&assoc_config("sctp"))
 }
 
-fn shutdown(cum: Tsn) -> Vec<u8> {
+pub(super) fn shutdown(cum: Tsn) -> Vec<u8> {
     bytes(&Shutdown { cum_tsn: cum })
 }
 
-fn shutdown_ack() -> Vec<u8> {
+pub(super) fn shutdown_ack() -> Vec<u8> {
     chunk(kind::SHUTDOWN_ACK, 0, &[])
 }
 
@@ -38,7 +38,7 @@ fn cum_of(s: &Sent) -> Tsn {
 }
 
 /// An endpoint in SHUTDOWN-SENT that has received nothing.
-fn shutdown_sent() -> (Raw, AssocId, Sent) {
+pub(super) fn shutdown_sent() -> (Raw, AssocId, Sent) {
     let (mut r, id) = connected();
     r.shutdown(id);
     let sent = r.take_one();
@@ -330,71 +330,6 @@ fn a_lost_shutdown_complete_is_made_up_for() {
     r.give(&[&shutdown_ack()]);
     let sent = r.take_one();
     assert_eq!((sent.kinds(), sent.vtag(), sent.flags() & 1), (vec![kind::SHUTDOWN_COMPLETE], r.tag, 1));
-}
-
-/// The peer waits for SHUTDOWN COMPLETE still, and would take an ABORT for the end of it.
-#[test]
-fn what_comes_late_for_one_that_was_shut_down_is_not_answered_by_abort() {
-    let late = [
-        chunk(kind::HEARTBEAT_ACK, 0, &[0, 1, 0, 8, 1, 2, 3, 4]),
-        bytes(&Heartbeat::new(&[1; 20])),
-        data(PEER_TSN, 0, b"x"),
-        sack(Tsn(1)),
-        shutdown(Tsn(1)),
-    ];
-    for both in [false, true] {
-        for l in &late {
-            let (mut r, _, _) = shutdown_sent();
-            if both {
-                r.give(&[&shutdown(r.first_tsn.minus(1))]);
-                r.take();
-            }
-            r.give(&[&shutdown_ack()]);
-            for from in [peer(1), peer(2)] {
-                r.give_from(from, r.tag, &[l]);
-            }
-            assert_eq!(r.take_kinds(), [[kind::SHUTDOWN_COMPLETE]], "and nothing else");
-            r.run_for(ms(9_000));
-            r.give(&[l]);
-            assert!(r.take().is_empty());
-            r.give(&[&shutdown_ack()]);
-            assert_eq!(r.take_kinds(), [[kind::SHUTDOWN_COMPLETE]]);
-            r.run_for(ms(1_000));
-            r.give(&[l]);
-            assert_eq!(r.take_kinds(), [[kind::ABORT]], "forgotten");
-        }
-    }
-}
-
-/// Answers that come by one path while the end travels by the other.
-#[test]
-fn both_hear_of_a_good_end_whatever_the_paths_delays_are() {
-    for profile in ["low-latency", "cmt", "sctp"] {
-        // There by the one path, back by it; there by the other, back by it.
-        let delays =
-            [[1, 1, 1, 1], [1, 1, 1, 40], [20, 1, 1, 30], [60, 5, 10, 70], [100, 1, 1, 150], [100, 100, 20, 200]];
-        for (seed, d) in (1..).zip(delays.repeat(6)) {
-            let links = [(link(10, d[0]), link(10, d[1])), (link(10, d[2]), link(10, d[3]))];
-            let mut b = Bench::connected(seed, &assoc_config(profile), &links);
-            for n in 0..40 + seed as u32 {
-                let side = if n % 3 == 0 { Side::Server } else { Side::Client };
-                b.send(side, SendOptions::default(), numbered(0, n, 300));
-                b.run_for(ms(7));
-            }
-            // Probes of both paths are on their way.
-            b.run_for(ms(500));
-            let now = b.now;
-            (0..2).for_each(|path| _ = b.assoc(Side::Client).request_heartbeat(now, PathId(path)));
-            b.assoc(Side::Client).shutdown(now);
-            b.tap = Some(vec![]);
-            b.run_for(ms(5_000));
-            assert_eq!(b.tapped(Side::Client, kind::ABORT).len(), 0, "{profile}, {d:?}, {seed}");
-            for (side, events) in [(Side::Client, &b.client_events), (Side::Server, &b.server_events)] {
-                let ends: Vec<_> = events.iter().filter(|e| matches!(e, Event::Closed(_))).collect();
-                assert_eq!(ends, [&Event::Closed(CloseReason::Shutdown)], "{profile}, {d:?}, {seed}, {side:?}");
-            }
-        }
-    }
 }
 
 /// Shows: 9260/X12.

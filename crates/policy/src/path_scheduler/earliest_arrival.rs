@@ -71,7 +71,7 @@ impl Ahead {
     fn of(q: &QueueView<'_>, by_class: bool) -> Ahead {
         let mut ahead = Ahead { all: [0; CLASSES], asked: [0; CLASSES], least: 0, by_class };
         for c in q.chunks.iter().filter(|_| by_class) {
-            let k = Self::class(c);
+            let k = ahead.class(c);
             ahead.least = ahead.least.max(k);
             if let Some(bytes) = ahead.all.get_mut(k) {
                 *bytes += c.len;
@@ -79,15 +79,15 @@ impl Ahead {
         }
         ahead
     }
-    fn class(c: &ChunkView) -> usize {
-        usize::from(c.class).min(CLASSES - 1)
+    fn class(&self, c: &ChunkView) -> usize {
+        if self.by_class { usize::from(c.class).min(CLASSES - 1) } else { 0 }
     }
     fn is_least(&self, c: &ChunkView) -> bool {
-        !self.by_class || Self::class(c) == self.least
+        self.class(c) == self.least
     }
     /// The bytes that leave before `c`, asked chunk after chunk in their order.
     fn of_next(&mut self, c: &ChunkView) -> u64 {
-        let k = if self.by_class { Self::class(c) } else { 0 };
+        let k = self.class(c);
         let important: u64 = self.all.iter().take(k).sum();
         let Some(own) = self.asked.get_mut(k) else { return important };
         let before = important + *own;
