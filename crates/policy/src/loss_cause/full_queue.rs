@@ -9,8 +9,11 @@
 //! those alone whose acknowledgement cannot have waited for a second packet, where a peer has such. A packet's time is how far apart
 //! acknowledgements are for each packet that they pass, at the `pace` of the quickest of the newest 128: what left back to
 //! back is parted by the bottleneck.
-//! Where a queue holds a packet or two every round trip is near the longest: all losses are congestion there, until some
-//! neighbour was quicker. A timeout is judged in the same way; it restarts the window whatever its cause.
+//! Where a queue holds a packet or two every round trip is near the longest, and so it is where there is no queue yet. All
+//! losses are congestion there, until some neighbour was quicker. Where round trips vary by less than a sixteenth, two losses
+//! with less than five eighths under way of what was under way at an earlier one end that too: a queue overflows by what is
+//! under way, a radio loses whatever that is. From then on losses are radio's until a queue shows. A timeout is judged in the
+//! same way; it restarts the window whatever its cause.
 //! Wrong for queues that drop before they are full (RED, CoDel), and of radio losses in a queue that stands nearly full.
 //! Parameters: `window`, `slack`, `share`, `pace`.
 
@@ -79,7 +82,7 @@ impl FullQueue {
             counters: [("radio", 0), ("congestion", 0)],
         }
     }
-    fn is_congestion(&mut self, now: Instant, e: &LossEvent) -> bool {
+    fn is_congestion(&mut self, now: Instant, e: &LossEvent, in_flight: u64) -> bool {
         let (Some(seen), Some(lost)) = (self.paths.get_mut(e.path.index()), e.packets) else { return true };
         seen.forget_before(now - self.window);
         let (Some(beside), Some(longest), Some(shortest)) = (seen.beside(lost), seen.longest(), seen.shortest()) else {
@@ -91,7 +94,8 @@ impl FullQueue {
         };
         if is_near(beside, longest) {
             seen.radio.clear();
-            return true;
+            let quiet = longest.saturating_sub(shortest) < shortest / QUIET;
+            return !(quiet && seen.is_bare(now - self.window, now, in_flight, e.new_episode));
         }
         if !e.new_episode {
             return false;
@@ -113,6 +117,11 @@ impl FullQueue {
 const AT_THE_TOP: usize = 4;
 const LASTS: u64 = 8;
 
+/// Round trips that vary by less than one part in so many of the shortest show no queue.
+const QUIET: u64 = 16;
+/// Losses without a queue, with far less under way than at another, that show a radio.
+const BARE: usize = 2;
+
 /// What is known of a path; times in nanoseconds.
 struct Seen {
     /// Serials and their round trips, in the order in which they were seen.
@@ -130,12 +139,16 @@ struct Seen {
     short: VecDeque<(Instant, u64)>,
     /// The newest losses that were put down to radio, and what packets next to them had waited.
     radio: VecDeque<(Instant, u64)>,
+    /// Most bytes under way at a loss without a queue, and when; and the newest losses with far fewer.
+    top: (Instant, u64),
+    bare: VecDeque<(Instant, u64)>,
 }
 
 impl Default for Seen {
     fn default() -> Self {
-        let (trips, gaps, long, short, radio) = Default::default();
-        Seen { trips, gaps, newest: None, before: [u64::MAX; 2], alone: PROMPT, long, short, radio }
+        let (trips, gaps, long, short, radio, bare) = Default::default();
+        let (newest, before, alone, top) = (None, [u64::MAX; 2], PROMPT, (Instant::ZERO, 0));
+        Seen { trips, gaps, newest, before, alone, long, short, radio, top, bare }
     }
 }
 
@@ -180,6 +193,19 @@ impl Seen {
             }
         }
     }
+    /// A loss without a queue, with so much under way: does the path lose by itself, as far as what came since `t` shows?
+    fn is_bare(&mut self, t: Instant, now: Instant, in_flight: u64, counts: bool) -> bool {
+        if self.top.0 < t {
+            self.top = (now, 0);
+        }
+        if counts && in_flight < self.top.1 / 8 * 5 {
+            push(&mut self.bare, (now, in_flight), BARE);
+        }
+        if in_flight > self.top.1 {
+            self.top = (now, in_flight);
+        }
+        self.bare.len() == BARE && self.bare.front().is_some_and(|b| b.0 >= t)
+    }
     fn longest(&self) -> Option<u64> {
         self.long.front().map(|l| l.1)
     }
@@ -222,7 +248,8 @@ impl LossCause for FullQueue {
         }
     }
     fn classify(&mut self, cx: &AssocView<'_>, e: &LossEvent) -> Cause {
-        let congestion = self.is_congestion(cx.now, e);
+        let in_flight = cx.path(e.path).map_or(0, |p| p.in_flight + e.bytes);
+        let congestion = self.is_congestion(cx.now, e, in_flight);
         if e.new_episode {
             self.counters[usize::from(congestion)].1 += 1;
         }

@@ -101,6 +101,72 @@ fn the_shortest_queues_are_taken_for_full() {
     }
 }
 
+/// What losses on a path are taken for whose round trips are `base` ms and up to `queue` ms more, with so many packets under way
+/// at each; they are ten round trips apart.
+fn verdicts(base: f64, queue: f64, under_way: &[u64]) -> String {
+    let mut r = RandomStream::named(2, &format!("{base} {queue} {under_way:?}"));
+    let (mut p, mut s, mut seq) = (built(&POLICY, "", 0), Scene::new(1, 0), 0);
+    let mut out = String::new();
+    for packets in under_way {
+        s.now += Duration::from_secs_f64(base / 100.0);
+        let lost = seq + 50;
+        for _ in 0..100 {
+            seq += 1 + u64::from(seq + 1 == lost);
+            p.sample(s.now, &Sample::of(PathId(0), seq, Duration::from_secs_f64((base + queue * r.unit()) / 1e3)));
+        }
+        s.paths[0].in_flight = packets * 1_172;
+        let e = LossEvent { packets: Some(LostPackets::and(None, lost)), ..loss(0) };
+        out.push(if p.classify(&s.cx(), &e) == Cause::Radio { 'r' } else { 'c' });
+    }
+    out
+}
+
+/// Before a queue has shown itself every round trip is near the longest, and a sender that halved for each loss would not fill
+/// the path for long.
+#[test]
+fn losses_with_little_under_way_are_the_radios_where_no_queue_shows() {
+    for base in [10.0, 80.0, 300.0] {
+        assert_eq!(verdicts(base, 0.0, &[40, 20, 10, 5, 40, 90]), "ccrrrr", "{base}: two with less than five eighths");
+        assert_eq!(verdicts(base, 0.0, &[10, 20, 40, 80, 40]), "ccccc", "{base}: more each time, and one with less");
+        assert_eq!(verdicts(base, 0.0, &[60, 45, 60, 40, 50, 60, 55]), "ccccccc", "{base}: overflows of a small queue");
+    }
+}
+
+/// Where round trips vary more, that is the queue's to show; the median of four lies within the queue's range anywhere.
+#[test]
+fn a_queue_that_shows_is_asked_first() {
+    for base in [10.0, 80.0, 300.0] {
+        let (quiet, shown) = (base / 17.0, base / 2.0);
+        assert!(verdicts(base, quiet, &[40, 10, 10, 10, 10, 10]).ends_with("rrr"), "{base}");
+        let mut p = built(&POLICY, "", 0);
+        let mut s = Scene::new(1, 0);
+        for (i, in_flight) in [40, 10, 10, 10].into_iter().enumerate() {
+            s.now += Duration::from_secs_f64(base / 100.0);
+            let first = i as u64 * 10;
+            for (seq, wait) in
+                [(1, 0.0), (2, 0.0), (3, 0.0), (4, shown), (5, shown), (6, shown), (8, shown), (9, shown)]
+            {
+                p.sample(s.now, &Sample::of(PathId(0), first + seq, Duration::from_secs_f64((base + wait) / 1e3)));
+            }
+            s.paths[0].in_flight = in_flight * 1_172;
+            let e = LossEvent { packets: Some(LostPackets::and(None, first + 7)), ..loss(0) };
+            assert_eq!(p.classify(&s.cx(), &e), Cause::Congestion, "{base}: a full queue, with {in_flight} under way");
+        }
+    }
+}
+
+/// What was seen longer than `window` ago says nothing of now.
+#[test]
+fn what_was_under_way_long_ago_is_forgotten() {
+    let (mut p, mut s) = seen(&[(1, 80), (2, 80), (4, 80), (5, 80)]);
+    let mut at = |now: u64, packets: u64| {
+        (s.now, s.paths[0].in_flight) = (Instant::ZERO + ms(now), packets * 1_172);
+        p.classify(&s.cx(), &LossEvent { packets: Some(LostPackets::and(None, 3)), ..loss(0) })
+    };
+    assert_eq!([at(100, 40), at(200, 10), at(300, 10)], [Cause::Congestion, Cause::Congestion, Cause::Radio]);
+    assert_eq!([at(40_000, 10), at(40_100, 10), at(40_200, 10)], [Cause::Congestion; 3]);
+}
+
 fn seen(trips: &[(u64, u64)]) -> (Box<dyn LossCause>, Scene) {
     let mut p = built(&POLICY, "", 0);
     let mut s = Scene::new(1, 0);
