@@ -5,8 +5,9 @@
 //! windows apart path by path, so that a flow of few packets has a least window on each path and together several shares
 //! of a narrow bottleneck. Here a path of a group grows by its part of the group's windows. A loss halves every window of
 //! the group, down to a packet; a second one within a round trip belongs to the same overflow and leaves the windows as
-//! they were. In a group a loss that was taken for radio halves the window of its own path: where a queue is shared, a
-//! wrong verdict costs others, and if the radio made all fall together, queues apart would look like one.
+//! they were. In a group a loss that was taken for radio halves the window of its own path while the newest round trip
+//! shows a queue: where a queue is shared, a wrong verdict costs others, and if the radio made all fall together, queues apart
+//! would look like one.
 //! Windows of a group are whole packets: they fall to whole ones and grow by one when their part of the growth comes to it,
 //! as a TCP sends what fits. RFC 9260 §6.1 lets a packet leave while a byte of the window is free, which is half a packet
 //! for each path in the mean. What fell does not begin in slow start, as a window equal to its threshold does (§7.2.1):
@@ -57,9 +58,19 @@ struct OneFlow {
     out: Vec<Adjust>,
 }
 
+/// Do packets wait on a path whose round trip is `rtt`?
+fn shows_queue(p: &PathView, rtt: Duration) -> bool {
+    rtt > p.min_rtt + p.min_rtt / 16
+}
+
 /// Do packets wait on this path?
 fn has_queue(p: &PathView) -> bool {
-    p.srtt > p.min_rtt + p.min_rtt / 16
+    shows_queue(p, p.srtt)
+}
+
+/// Do they by now? For some round trips after a window fell the smoothed round trip is of the queue before.
+fn has_queue_still(p: &PathView) -> bool {
+    shows_queue(p, p.srtt.min(p.last_rtt))
 }
 
 /// As many whole packets as fit into `bytes`, and one at least.
@@ -110,7 +121,8 @@ impl OneFlow {
     }
     fn fall(&mut self, cx: &AssocView<'_>, me: &PathView, e: &LossEvent, alone: bool) {
         let again = self.has_fallen(me, cx.now);
-        let members: Vec<PathView> = self.together(cx, me, has_queue).copied().collect();
+        let waits = if alone { has_queue_still } else { has_queue };
+        let members: Vec<PathView> = self.together(cx, me, waits).copied().collect();
         if members.len() < 2 {
             return;
         }
@@ -312,6 +324,22 @@ mod tests {
                 p.adjust(&s.cx(), &mut out);
                 assert_eq!(out.len(), if windows.len() > 1 { adjusted } else { 0 }, "{cause:?}");
                 assert!(out.iter().all(|a| a.to.cwnd == whole(windows[a.path.index()] / 2, MTU)), "{cause:?}");
+            }
+        }
+    }
+
+    /// The smoothed round trip lags behind a window that fell, and each loss until it is there would halve the window again.
+    #[test]
+    fn the_radio_halves_no_window_whose_queue_is_gone() {
+        for (newest, radio, congestion) in [(100, 1, 2), (86, 1, 2), (84, 0, 2), (80, 0, 2)] {
+            for (cause, adjusted) in [(Cause::Radio, radio), (Cause::Congestion, congestion)] {
+                let (mut p, mut s) = (built(&POLICY, "", 0), scene(&[10_000, 10_000]));
+                s.paths.iter_mut().for_each(|v| v.last_rtt = ms(newest));
+                p.adjust(&s.cx(), &mut Vec::new());
+                p.on_loss(&s.cx(), &loss(0), cause);
+                let mut out = Vec::new();
+                p.adjust(&s.cx(), &mut out);
+                assert_eq!(out.len(), adjusted, "{cause:?}, newest round trip {newest} ms of 80");
             }
         }
     }
