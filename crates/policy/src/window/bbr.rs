@@ -7,11 +7,12 @@
 //! the window holds `gain` times what the path does.
 //! Deviations. The smallest round trip alone is too little where round trips vary: what counts is the mean of those of
 //! packets that no queue of ours delayed, and their mean deviation. Probing goes on, each round at `up` times what the
-//! last one delivered, until a queue shows; where the path follows, each round doubles. A path whose rate fell by half or
-//! more a quarter of a minute ago or later is asked at 1.75 times its rate after each round without a queue, so that what
-//! comes back is used within some six round trips. A path whose queue never emptied for ten seconds is let run dry for a
-//! fifth of a second, as in BBR; one that was idle meanwhile is not. After a timeout the window starts with one packet,
-//! and the first answer brings the model's window back.
+//! last one delivered, until a queue shows; where the path follows, each round doubles. Beside a path whose packets overtake
+//! each other a probe ends as soon as a quarter of a round trip of queue stands, and not with its round. A path whose rate
+//! fell by half or more a quarter of a minute ago or later is asked at 1.75 times its rate after each round without a queue,
+//! so that what comes back is used within some six round trips. A path whose queue never emptied for ten seconds is let run
+//! dry for a fifth of a second, as in BBR; one that was idle meanwhile is not. After a timeout the window starts with one
+//! packet, and the first answer brings the model's window back.
 //! What was lost is allowed again little by little, and faster where packets overtake each other and no queue stands.
 //! Losses below `loss` of a round say nothing: radio loses some, and each loss halving the window is what makes
 //! loss-based windows useless there. Beside flows that halve it takes more than its share of a shared queue.
@@ -257,12 +258,20 @@ impl Bbr {
         }
         self.round = Round { rate, ..Round::default() };
     }
-    fn advance(&mut self, now: Instant, p: &PathView) {
+    /// Is the queue longer than a probe should make it before the round is over?
+    fn is_too_long(&self, cx: &AssocView<'_>, p: &PathView) -> bool {
+        // At a faster pace the queue of a whole round would be long.
+        let fast = self.up_pace(p) > self.up;
+        // What a path cannot promise another one carries: a queue that overflows there has no way around it.
+        let relied_on = cx.active().any(|o| o.id != p.id && o.reorders(cx.now));
+        let most = if relied_on { self.up_rtt / 4 } else { self.up_rtt / 2 };
+        (fast || relied_on) && p.is_queued(p.last_rtt) && p.last_rtt > self.up_rtt + most
+    }
+    fn advance(&mut self, cx: &AssocView<'_>, p: &PathView) {
+        let now = cx.now;
         let empty = p.in_flight <= Self::pipe(p).max(FLOOR * p.mtu);
-        // At such a pace the queue of a whole round would be long.
-        let queue = p.is_queued(p.last_rtt) && p.last_rtt > self.up_rtt + self.up_rtt / 2;
         match self.phase {
-            Phase::Up if queue && self.up_pace(p) > self.up => self.enter(now, Phase::Down),
+            Phase::Up if self.is_too_long(cx, p) => self.enter(now, Phase::Down),
             Phase::Drain | Phase::Down if empty => self.enter(now, Phase::Cruise),
             Phase::Dry(until) if now >= until => self.enter(now, Phase::Cruise),
             _ => {}
@@ -320,7 +329,7 @@ impl Window for Bbr {
             self.end_round(cx.now, p);
             self.round_ends = self.newest_sent + 1;
         }
-        self.advance(cx.now, p);
+        self.advance(cx, p);
         let started = self.phase != Phase::Startup;
         WindowChange {
             set: Some(self.window(p, ack.acked)),

@@ -135,6 +135,28 @@ fn probing_goes_on_while_the_rate_grows_and_ends_with_a_queue() {
     assert_eq!(w.phase, Phase::Cruise);
 }
 
+/// A queue that stands before a probe's round is over, by how long it is and whether packets overtake each other on another path.
+#[test]
+fn beside_a_path_that_reorders_a_probe_ends_with_its_first_queue() {
+    let phase = |reorders: bool, rtt: u64| {
+        let (mut s, mut w) = started();
+        s.paths.push(PathView { id: PathId(1), ..s.paths[0] });
+        while w.phase != Phase::Up {
+            round(&mut s, &mut w, 10, 50, false);
+        }
+        s.paths[1].overtaken_at = reorders.then_some(s.now);
+        s.paths[0].in_flight = 2_000_000;
+        s.paths[0].last_rtt = ms(rtt);
+        w.on_sent(s.now, w.newest_sent + 1, &s.paths[0]);
+        let early = AckOnPath { acked: 1_000, bytes: 1_000, rtt: Some(ms(rtt)), ..AckOnPath::default() };
+        w.on_ack(&s.cx(), PathId(0), &early);
+        w.phase
+    };
+    for (rtt, beside) in [(50, Phase::Up), (60, Phase::Up), (65, Phase::Down), (120, Phase::Down)] {
+        assert_eq!((phase(false, rtt), phase(true, rtt)), (Phase::Up, beside), "{rtt} ms of 50");
+    }
+}
+
 /// The path carries a tenth of what it carried, and the window has noticed.
 fn fallen() -> (Scene, Bbr) {
     let (mut s, mut w) = started();
