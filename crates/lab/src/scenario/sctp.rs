@@ -140,7 +140,6 @@ pub(super) fn sctp(part: Part<'_>) -> Result<(Transport, u32), Problem> {
         profile.set(hook, spec).map_err(|e| part.at(key, e.to_string()))?;
     }
     profile.yield_to(&named);
-    check_timer(part, &profile)?;
     let peer = keys.peer.as_deref().map(Profile::named).transpose().map_err(|e| part.at("peer", e.to_string()))?;
     let overhead = match keys.encapsulation.as_deref() {
         None | Some("none") => 20,
@@ -190,22 +189,6 @@ pub(crate) struct LimitError {
     /// The key of the limit.
     pub key: &'static str,
     says: String,
-}
-
-/// A floor above the ceiling would be none.
-fn check_timer(part: Part<'_>, profile: &Profile) -> Result<(), Problem> {
-    let value = |name: &str| match profile.value(Hook::Timer, name) {
-        Some(ParamValue::Number(n)) => Some(n),
-        _ => None,
-    };
-    let max = value("rto_max").unwrap_or(f64::INFINITY);
-    for name in ["rto_min", "standard_min"] {
-        if let Some(min) = value(name).filter(|min| *min > max) {
-            let what = format!("{name}={min} must not be above rto_max={max}");
-            return Err(part.at("timer", what));
-        }
-    }
-    Ok(())
 }
 
 impl Sctp {

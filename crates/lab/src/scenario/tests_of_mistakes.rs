@@ -188,13 +188,15 @@ fn values_that_contradict_each_other_are_mistakes() {
     };
     let small = room(100, "main", 1_500);
     let (min, standard) = ("rto_min=5000", "standard_min=1000");
-    let above = |what: &str, max: u32| format!("flow `main`: `timer`: {what} must not be above rto_max={max}");
+    let above = |policy: &str, what: &str, max: u32| {
+        format!("flow `main`: `timer`: {policy}: {what} must not be above rto_max={max}")
+    };
     let bits = "a small `b` would be bits; write";
     all(&[
         (9, "limit = \"100B\"", &small),
         (9, "limit = \"100B waiting\"", &small),
-        (17, "timer = \"rfc9260:rto_min=5000,rto_max=1000\"", &above(min, 1_000)),
-        (17, "timer = \"thin:rto_max=500\"", &above(standard, 500)),
+        (17, "timer = \"rfc9260:rto_min=5000,rto_max=1000\"", &above("rfc9260", min, 1_000)),
+        (17, "timer = \"thin:rto_max=500\"", &above("thin", standard, 500)),
         (
             13,
             "schedule = [\"7s down\", \"3s up\"]",

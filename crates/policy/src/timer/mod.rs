@@ -124,7 +124,7 @@ impl Clock {
 /// Least time ahead that a timer is set.
 pub(crate) const TICK: Duration = Duration::from_millis(1);
 
-pub(crate) const RTO_MIN: ParamInfo = ParamInfo::millis("rto_min", 1_000, 10, 60_000, "RTO.Min");
+pub(crate) const RTO_MIN: ParamInfo = ParamInfo::millis("rto_min", 1_000, 10, 60_000, "RTO.Min").not_above("rto_max");
 pub(crate) const RTO_INITIAL: ParamInfo =
     ParamInfo::millis("rto_initial", 1_000, 10, 60_000, "RTO.Initial, without a sample");
 pub(crate) const RTO_MAX: ParamInfo = ParamInfo::millis("rto_max", 60_000, 100, 3_600_000, "RTO.Max");

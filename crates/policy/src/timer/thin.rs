@@ -27,8 +27,8 @@ pub(super) const POLICY: Policy<dyn TimerPolicy> = Policy {
         file: file!(),
         summary: "While few packets are in flight: lower floor, restart from the oldest chunk, no doubling.",
         params: &[
-            ParamInfo::millis("rto_min", 200, 10, 60_000, "floor while thin"),
-            ParamInfo::millis("standard_min", 1_000, 10, 60_000, "floor otherwise"),
+            ParamInfo::millis("rto_min", 200, 10, 60_000, "floor while thin").not_above("rto_max"),
+            ParamInfo::millis("standard_min", 1_000, 10, 60_000, "floor otherwise").not_above("rto_max"),
             RTO_INITIAL,
             RTO_MAX,
             ParamInfo::word("cmp", &["lt", "le"], "thin when packets in flight are lt or le 4/(1 - loss)"),
