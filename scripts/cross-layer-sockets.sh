@@ -3,9 +3,9 @@
 #
 #   scripts/cross-layer-sockets.sh [RUNS] [SENDER...]
 #
-# RUNS (10) of 30 s on real sockets for each of SENDER (cmt-cl-fd), those of the scenario cmt-cl-fd/live, two at a time,
+# RUNS (10) of 60 s on real sockets for each of SENDER (cmt-cl-fd), those of the scenario cmt-cl-fd/live, two at a time,
 # beside the twenty seeds of the simulator; once with the WLAN's reports, and once without, so that a sender that heard none
-# shows: 6 minutes in all. REPORTS names other times between reports ("100ms none"). An idle emulator beside each run is the
+# shows: 11 minutes in all. REPORTS names other times between reports ("100ms none"). An idle emulator beside each run is the
 # control, and a run beside which it failed is done again. Printed are both means, and the 95 % interval of their difference in
 # per cent. OUT=FILE keeps every value. Exit code 1 where an interval is not within 5 %, 3 where the machine is too busy.
 set -euo pipefail
