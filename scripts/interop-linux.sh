@@ -95,7 +95,7 @@ says() {
 # The peer's program here, over our library.
 over_library=(env "LD_PRELOAD=$library" ANABRANCH_SET=transport=raw,addip_enable=1,auth_enable=1 "$work/peer-here")
 
-failed=0
+failed=()
 ran=0
 # set_extensions LIST: what Linux has switched off by default; asconf is ASCONF under AUTH.
 set_extensions() {
@@ -218,7 +218,7 @@ between() {
         guest "back$word" "/programs/ip addr replace 10.89.$((word + 1)).2/24 dev eth$word"
     done
     python3 "$repo/scripts/interop_judge.py" "$name" "$log" "$far" "pcap=$pcap" "$@" || {
-        failed=$((failed + 1))
+        failed+=("$name")
         grep -hv -e '^{' -e '^ready' -e '^open' "$log" "$far" | head -n 5 || true
     }
     ran=$((ran + 1))
@@ -430,5 +430,5 @@ extensions
 addresses
 ipv6
 restarts
-[ $failed = 0 ] || die "$failed of $ran cases failed"
+[ ${#failed[@]} = 0 ] || die "${#failed[@]} of $ran cases failed:$(printf ' "%s"' "${failed[@]}")"
 echo "$ran cases in $((SECONDS - began)) s, nothing lost, doubled or out of order"

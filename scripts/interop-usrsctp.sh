@@ -32,7 +32,7 @@ remove_all() {
 }
 trap remove_all EXIT
 
-failed=0
+failed=()
 ran=0
 sctp=9899
 
@@ -59,7 +59,7 @@ run_pair() {
     wait "$server_pid" || true
     if [ $we = client ]; then near_log=$client_log far_log=$server_log; else near_log=$server_log far_log=$client_log; fi
     python3 "$repo/scripts/interop_judge.py" "$name" "$near_log.log" "$far_log.log" "$@" || {
-        failed=$((failed + 1))
+        failed+=("$name")
         grep -hv -e '^{' -e '^ready' -e '^open' "$near_log.log" "$far_log.log" | head -n 5 || true
     }
     ran=$((ran + 1))
@@ -318,5 +318,5 @@ namespaces() {
 }
 namespaces
 
-[ $failed = 0 ] || die "$failed of $ran cases failed"
+[ ${#failed[@]} = 0 ] || die "${#failed[@]} of $ran cases failed:$(printf ' "%s"' "${failed[@]}")"
 echo "$ran cases, nothing lost, doubled or out of order"
