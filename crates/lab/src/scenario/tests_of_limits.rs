@@ -1,6 +1,6 @@
 //! Values that do not fit the flow, the run or their own kind.
 
-use super::tests_of_mistakes::{TWO, all, error};
+use super::tests_of_mistakes::{TWO, all, error, parsed};
 use super::*;
 
 /// Who starts too late is named by the key that makes it so.
@@ -135,5 +135,48 @@ fn a_mean_is_a_rate_or_a_table() {
             let why = mean(kind, value);
             assert!(why.starts_with("two.toml:17: flow `main`: ") && why.contains(says), "{kind} {value}: {why}");
         }
+    }
+}
+
+#[test]
+fn a_queue_must_hold_what_is_really_sent() {
+    let with = |line: usize, by: &str, flow: &str| {
+        let mut lines: Vec<&str> = TWO.lines().collect();
+        lines[line - 1] = by;
+        parsed(&lines.join("\n").replace("receive-buffer = \"1MB\"", flow))
+    };
+    // Headers of the link count.
+    let short = with(9, "limit = \"1500B\"\noverhead = 14", "").expect_err("too small").to_string();
+    assert!(short.starts_with("two.toml:9: [topology.path1]: `limit`: 1500 bytes at cable"), "{short}");
+    assert!(short.contains("which has 1514:"), "{short}");
+    with(9, "limit = \"1514B\"\noverhead = 14", "").expect("just enough");
+    // One direction, and what holds for all.
+    let up = with(13, "up.limit = \"100B\"", "").expect_err("too small").to_string();
+    assert!(up.starts_with("two.toml:13: [topology.path2]: `up.limit`: 100 bytes"), "{up}");
+    let whole = with(6, "limit = \"100B\"", "").expect_err("too small").to_string();
+    assert!(whole.starts_with("two.toml:6: [topology]: `limit`: 100 bytes"), "{whole}");
+    // Small packets go through; large datagrams are cut.
+    with(9, "limit = \"1000B\"", "traffic = { kind = \"bulk\", total = 400 }").expect_err("that of `other`");
+    let one = |limit: &str, transport: &str, traffic: &str| {
+        let text =
+            TWO.replace("transport = \"sctp\"\nreceive-buffer = \"1MB\"", &format!("{transport}\ntraffic = {traffic}"));
+        let text = text.replace("[[flow]]\ntransport = \"tcp\"\nname = \"other\"\n", "");
+        parsed(&text.replacen("delay = \"20ms\"", &format!("limit = \"{limit}\""), 1))
+    };
+    one("1000B", "transport = \"sctp\"", "{ kind = \"bulk\", total = 400 }").expect("one small packet");
+    one("1500B", "transport = \"udp\"", "{ kind = \"cbr\", rate = \"1mbit\", size = 4000 }").expect("three datagrams");
+    one("1499B", "transport = \"udp\"", "{ kind = \"cbr\", rate = \"1mbit\", size = 4000 }").expect_err("too small");
+    one("1000B", "transport = \"tcp\"", "{ kind = \"bulk\", size = 100 }").expect_err("a stream in full segments");
+    let wide = one("1500B", "transport = \"udp\"\nheader = 70000", "\"vbr\"").expect_err("too wide").to_string();
+    assert!(wide.ends_with("`header`: an IP packet holds 65535 bytes"), "{wide}");
+}
+
+#[test]
+fn a_limit_set_by_a_sweep_is_reported_with_its_value() {
+    for sets in ["topology.limit", "topology.path1.up.limit"] {
+        let text = TWO.replace("topology.path2.delay", sets).replace("\"10ms\",\n", "\"64KB\",\n");
+        let text = text.replace("  \"20ms\",\n", "  \"100B\",\n").replace("d = [\"10ms\"]", "d = [\"64KB\"]");
+        let e = parsed(&text).expect_err("the second value").to_string();
+        assert!(e.starts_with("two.toml:26: ") && e.contains("100 bytes at cable"), "{sets}: {e}");
     }
 }

@@ -139,9 +139,9 @@ struct Seen {
     short: VecDeque<(Instant, u64)>,
     /// The newest losses that were put down to radio, and what packets next to them had waited.
     radio: VecDeque<(Instant, u64)>,
-    /// Most bytes under way at a loss without a queue, and when; and the newest losses with far fewer.
+    /// Most bytes under way at a loss without a queue, and when; and when the newest losses with far fewer came.
     top: (Instant, u64),
-    bare: VecDeque<(Instant, u64)>,
+    bare: VecDeque<Instant>,
 }
 
 impl Default for Seen {
@@ -199,12 +199,12 @@ impl Seen {
             self.top = (now, 0);
         }
         if counts && in_flight < self.top.1 / 8 * 5 {
-            push(&mut self.bare, (now, in_flight), BARE);
+            push(&mut self.bare, now, BARE);
         }
         if in_flight > self.top.1 {
             self.top = (now, in_flight);
         }
-        self.bare.len() == BARE && self.bare.front().is_some_and(|b| b.0 >= t)
+        self.bare.len() == BARE && self.bare.front().is_some_and(|first| *first >= t)
     }
     fn longest(&self) -> Option<u64> {
         self.long.front().map(|l| l.1)

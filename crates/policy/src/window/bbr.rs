@@ -262,7 +262,7 @@ impl Bbr {
     fn is_too_long(&self, cx: &AssocView<'_>, p: &PathView) -> bool {
         // At a faster pace the queue of a whole round would be long.
         let fast = self.up_pace(p) > self.up;
-        // What a path cannot promise another one carries: a queue that overflows there has no way around it.
+        // What another path would bring too late rides on this one, and nowhere else when its queue overflows.
         let relied_on = cx.active().any(|o| o.id != p.id && o.reorders(cx.now));
         let most = if relied_on { self.up_rtt / 4 } else { self.up_rtt / 2 };
         (fast || relied_on) && p.is_queued(p.last_rtt) && p.last_rtt > self.up_rtt + most
