@@ -35,11 +35,11 @@ pub(in crate::association) struct Load {
 
 impl Load {
     #[inline(never)]
-    fn of(now: Instant, paths: &PathTable, sender: &Sender) -> Load {
+    fn of(paths: &PathTable, sender: &Sender) -> Load {
         Load {
             send_buffer_fill: sender.fill(),
             data_sent_at: paths.iter().filter_map(|p| p.pace.last_data_sent()).max(),
-            class_rates: sender.class_rates(now),
+            class_rates: sender.class_rates(),
         }
     }
 }
@@ -65,7 +65,7 @@ impl Facts {
             parity_agreed: false,
             initial_cwnd: paths.initial_cwnd(),
             aggregate_window: if policies.ask(Asks::PUBLISH) { policies.coupling.aggregate_window() } else { None },
-            load: if policies.ask(Asks::LOAD) { Load::of(now, paths, sender) } else { Load::default() },
+            load: if policies.ask(Asks::LOAD) { Load::of(paths, sender) } else { Load::default() },
         }
     }
 

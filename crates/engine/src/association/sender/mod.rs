@@ -416,8 +416,8 @@ impl Sender {
     }
 
     /// What each class of messages brings.
-    pub fn class_rates(&self, now: Instant) -> [Rate; 3] {
-        self.load.rates(now)
+    pub fn class_rates(&self) -> [Rate; 3] {
+        self.load.rates()
     }
 
     /// What the paths carry within the deadlines of messages; zero until something is known.
