@@ -1,6 +1,7 @@
 //! Configuration of endpoints and connections.
 
 use crate::error::Error;
+use crate::interface;
 use anabranch_engine::AssocConfig;
 use anabranch_policy::Hook;
 use ipnet::IpNet;
@@ -239,7 +240,9 @@ impl ConnectOptions {
             }
         }
         check_association(&self.association)?;
-        check_congestion_control(&self.association, self.paths.iter().map(|p| p.remote))?;
+        for p in &self.paths {
+            check_congestion_control(&self.association, [p.remote], &p.local)?;
+        }
         Ok(self.association.profile.check(self.paths.len())?)
     }
 }
@@ -250,21 +253,26 @@ pub(crate) fn check_association(association: &AssocConfig) -> Result<(), Error> 
     Ok(association.check()?)
 }
 
-/// Without congestion control nothing may leave this machine: `ends` are where packets would leave from or go to. The
-/// emulator's relays are on loopback.
+/// Without congestion control nothing may leave this machine: `ends` are where packets would leave from or go to, and
+/// `local` what they would leave by, whatever address they are for. The emulator's relays are on loopback.
 pub(crate) fn check_congestion_control(
     association: &AssocConfig,
     ends: impl IntoIterator<Item = SocketAddr>,
+    local: &Local,
 ) -> Result<(), Error> {
-    let Some(end) = ends.into_iter().find(|e| !e.ip().to_canonical().is_loopback()) else { return Ok(()) };
     if association.profile.controls_congestion() {
         return Ok(());
     }
+    let far = ends.into_iter().map(|e| e.ip()).find(|ip| !ip.to_canonical().is_loopback());
+    let place = match far {
+        Some(ip) => ip.to_string(),
+        None if interface::is_loopback(local).map_err(Error::Driver)? => return Ok(()),
+        None => local.to_string(),
+    };
     let window = association.profile.spec(Hook::Window);
     Err(Error::Config(format!(
-        "window={window} has no congestion control and would congest the network at {}: choose another window, or use \
-         loopback addresses, as those of `anabranch emulate`",
-        end.ip()
+        "window={window} has no congestion control and would congest the network at {place}: choose another window, or \
+         use loopback addresses and no other interface than theirs, as with `anabranch emulate`"
     )))
 }
 
@@ -365,9 +373,12 @@ mod tests {
         let mut o = options(&[("lo", "127.0.0.1:9")]);
         o.association.profile.set(Hook::Window, "none").unwrap();
         assert!(check(o.clone()).is_ok(), "an emulator may be there");
-        for (local, remote) in
-            [("eth0", "192.0.2.1:9"), ("2001:db8::1", "[2001:db8::2]:9"), ("lo", "[::ffff:10.0.0.1]:9")]
-        {
+        for (local, remote) in [
+            ("eth0", "192.0.2.1:9"),
+            ("2001:db8::1", "[2001:db8::2]:9"),
+            ("lo", "[::ffff:10.0.0.1]:9"),
+            ("192.0.2.7", "127.0.0.1:9"),
+        ] {
             o.paths.push(PathSpec::new(local.parse().unwrap(), remote.parse().unwrap()));
             let what = text(o.clone());
             assert!(what.starts_with("window=none has no congestion control") && !what.contains('\n'), "{what}");

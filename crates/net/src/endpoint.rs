@@ -75,7 +75,7 @@ impl Endpoint {
         // What is wrong with the profile on any number of paths is said now, not to the first peer.
         config.association.profile.check(1)?;
         check_association(&config.association)?;
-        check_congestion_control(&config.association, config.listen.iter().copied())?;
+        check_congestion_control(&config.association, config.listen.iter().copied(), &Local::Any)?;
         let listen = |&a: &SocketAddr| socket::listen(config.transport, a);
         let sockets = config.listen.iter().map(listen).collect::<Result<Vec<_>, _>>()?;
         let mut engine = EndpointConfig::new(config.port, config.association);

@@ -63,6 +63,15 @@ pub(crate) fn list() -> io::Result<Vec<Interface>> {
     Ok(all)
 }
 
+/// Does what leaves by `local` to a loopback address stay on this machine? An interface that is not there carries nothing.
+pub(crate) fn is_loopback(local: &Local) -> io::Result<bool> {
+    Ok(match local {
+        Local::Any => true,
+        Local::Address(a) => a.is_unspecified() || a.to_canonical().is_loopback(),
+        Local::Interface(name) => list()?.iter().find(|i| i.name == *name).is_none_or(|i| i.loopback),
+    })
+}
+
 /// The binding that `local` means for packets to `remote`. `home` is the interface that an address was on before.
 pub(crate) fn resolve(
     all: &[Interface],
@@ -148,6 +157,23 @@ mod tests {
         resolve(&machine(), &local.parse().unwrap(), remote.parse().unwrap(), None)
             .map(|b| (b.device, b.address.ip().to_string()))
             .map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn what_leaves_by_another_interface_than_loopback_leaves_the_machine() {
+        for i in list().unwrap() {
+            assert_eq!(is_loopback(&Local::Interface(i.name.clone())).unwrap(), i.loopback, "{}", i.name);
+        }
+        for (local, stays) in [
+            ("*", true),
+            ("127.0.0.1", true),
+            ("::1", true),
+            ("0.0.0.0", true),
+            ("192.0.2.7", false),
+            ("nosuch0", true),
+        ] {
+            assert_eq!(is_loopback(&local.parse().unwrap()).unwrap(), stays, "{local}");
+        }
     }
 
     #[test]

@@ -31,7 +31,7 @@ impl Connection {
             if let Some(reason) = closed(core, i.id) {
                 return Err(Error::Closed(reason));
             }
-            may_reach(core, i.id, remote)?;
+            may_reach(core, i.id, remote, &path.local)?;
             let local = core.open_local(&path.local, remote, false)?;
             if let Some(entry) = core.connections.get_mut(&i.id) {
                 entry.left.retain(|l| *l != local);
@@ -56,7 +56,7 @@ impl Connection {
             check_path(core.transport, path)?;
             let remote = core.transport.normal(path.remote);
             core.check_running()?;
-            may_reach(core, i.id, remote)?;
+            may_reach(core, i.id, remote, &path.local)?;
             let local = core.open_local(&path.local, remote, false)?;
             let Some(own) = core.locals.listed([local]).first().copied() else {
                 return Err(Error::Config(format!("`{}` names no address to tell the peer", path.local)));
@@ -112,6 +112,6 @@ impl Connection {
 }
 
 /// A connection without congestion control stays on this machine.
-fn may_reach(core: &Core, id: AssocId, remote: SocketAddr) -> Result<(), Error> {
-    core.engine.association(id).map_or(Ok(()), |a| check_congestion_control(a.config(), [remote]))
+fn may_reach(core: &Core, id: AssocId, remote: SocketAddr, local: &Local) -> Result<(), Error> {
+    core.engine.association(id).map_or(Ok(()), |a| check_congestion_control(a.config(), [remote], local))
 }
