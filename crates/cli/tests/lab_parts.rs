@@ -182,6 +182,11 @@ fn mistakes_are_one_line_and_code_2() {
             "`17KB` is none of the values of `rbuf`; there are 16KB, 64KB",
         ),
         (&["run", "small.toml", "--points", "rbfu=16KB"], "it sweeps no `rbfu`; there are rbuf, loss"),
+        (&["plan", "rtx-csi/zzz"], "`rtx-csi` has no scenario `zzz`; there are e1, "),
+        (
+            &["plan", "media-streams/picture", "--points", "sender=zzz"],
+            "there are UDP, one stream, SCTP, priority, window, modified, deadlines, `priority, deadlines`, ",
+        ),
         (&["merge", "small.toml", "--from", "absent"], "absent: no runs are there (no journal.jsonl)"),
     ] {
         let why = mistake(&lab(dir.path(), words));

@@ -58,6 +58,13 @@ pub(super) fn find(what: &str) -> Result<Experiment, Failure> {
     }
     let path = Path::new(what);
     if !path.exists() && !what.ends_with(".toml") {
+        if let Some((e, scenario)) =
+            what.split_once('/').and_then(|(e, s)| Some((SHIPPED.iter().find(|x| x.name == e)?, s)))
+        {
+            let scenarios: Vec<&str> = e.scenarios().map(|(name, _)| name).collect();
+            let what = format!("`{}` has no scenario `{scenario}`; there are {}", e.name, scenarios.join(", "));
+            return Err(Failure::usage(what));
+        }
         let names: Vec<&str> = SHIPPED.iter().map(|s| s.name).collect();
         let what = format!("there is no experiment `{what}` and no such file; there are {}", names.join(", "));
         return Err(Failure::usage(what));

@@ -167,7 +167,9 @@ impl Sweep {
     pub fn keep_labels(&mut self, some: &[&str]) -> Result<(), String> {
         let labels = self.labels();
         if let Some(lost) = some.iter().find(|l| !labels.iter().any(|own| own == *l)) {
-            return Err(format!("`{lost}` is none of the values of `{}`; there are {}", self.name, labels.join(", ")));
+            let quoted = |l: &String| if l.contains(',') { format!("`{l}`") } else { l.clone() };
+            let labels = labels.iter().map(quoted).collect::<Vec<_>>().join(", ");
+            return Err(format!("`{lost}` is none of the values of `{}`; there are {labels}", self.name));
         }
         let kept: Vec<Node> = labels
             .iter()
