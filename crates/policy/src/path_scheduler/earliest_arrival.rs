@@ -8,7 +8,7 @@
 //! overtake each other, the first condition holds only if it is not more likely to be in time on the full path. So slow paths carry what they can deliver in time,
 //! the fast one keeps room for what cannot wait, and a path that would be late stays idle.
 //! Where more is offered than the paths carry that are surely in time, a third condition lets another path take a message
-//! that belongs to no group: it is more likely than not to be in time there, and the best path has enough to do without it.
+//! on which no other depends: it is more likely than not to be in time there, and the best path has enough to do without it.
 //! So what would be given up has a chance, and leaves while it is fresh.
 //! With `queue_cost` above 1 a queue counts for more than the time it takes: among paths that are in time the load
 //! moves to an empty slow one before the fast one's queue overflows.
@@ -162,7 +162,7 @@ impl EarliestArrival {
     /// Where not all can be in time, what is likely to be is better than nothing: behind enough to keep `best` busy. What the
     /// path carries is found out so; that it is full its round trips say. A few packets ask how it is now.
     fn overflows(&self, cx: &AssocView<'_>, c: &ChunkView, ahead: u64, best: &Offer<'_>, open: &Offer<'_>) -> bool {
-        let Some(d) = c.deadline.filter(|_| c.class >= 2 && c.group_unsent == 0) else { return false };
+        let Some(d) = c.deadline.filter(|_| c.class >= 2) else { return false };
         let (life, p) = (d - c.queued_at, open.path);
         let usual = open.forecast.flight;
         let likely =
@@ -339,10 +339,10 @@ mod tests {
             let mut full = unsteady(1_500_000, 0, life);
             full.paths[1].mean_rtt = ms(340 + life - 169);
             assert_eq!(on_slow(&full), None, "its round trips show a queue");
-            for (class, group) in [(1, 0), (2, 5_000)] {
+            for class in [0, 1] {
                 let mut s = unsteady(1_500_000, 0, life);
-                s.chunks.iter_mut().for_each(|c| (c.class, c.group_unsent) = (class, group));
-                assert_eq!(on_slow(&s), None, "class {class}, {group} bytes of a group");
+                s.chunks.iter_mut().for_each(|c| c.class = class);
+                assert_eq!(on_slow(&s), None, "others depend on class {class}");
             }
         }
     }
