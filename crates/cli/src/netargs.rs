@@ -72,7 +72,7 @@ pub struct PolicyArgs {
     /// Tell the peer our addresses in the handshake, for peers that cannot learn them later (ASCONF); not behind a NAT
     #[arg(long)]
     pub list_addresses: bool,
-    /// Look on each path for IP packets up to so many bytes, auto for 1500 (profile live does); with none, packets have
+    /// Look on each path for IP packets up to so many bytes, auto for 1500 (live and live-parity do); with none, packets have
     /// 1200 bytes of SCTP and less on no path
     #[arg(long, value_name = "BYTES|auto|none", value_parser = mtu)]
     pub mtu: Option<Mtu>,

@@ -27,12 +27,17 @@ const RAN_WELL: Duration = Duration::from_secs(60);
 const LEAVE: Duration = Duration::from_secs(2);
 
 /// Where to report what the paths carry.
+/// A command that starts something: an empty one would be started again and again.
+fn command(text: &str) -> Result<String, String> {
+    if text.trim().is_empty() { Err("the command is empty".to_owned()) } else { Ok(text.to_owned()) }
+}
+
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Encoder")]
 pub struct RateArgs {
     /// Start CMD through the shell; it reads a line `rate LOW MIDDLE TIME` for each change of what the paths carry within
     /// the latency: bit/s of input, safe and expected, and seconds since 1970
-    #[arg(long, value_name = "CMD")]
+    #[arg(long, value_name = "CMD", value_parser = command)]
     pub on_rate: Option<String>,
     /// Keep the newest of these lines in FILE, which is replaced whole
     #[arg(long, value_name = "FILE")]
