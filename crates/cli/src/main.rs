@@ -19,6 +19,7 @@ mod line;
 mod monitor;
 mod netargs;
 mod output;
+mod overwrite;
 mod policies;
 mod quality;
 mod recv;

@@ -1,6 +1,7 @@
 //! `anabranch trace`: a time sequence from the event log of a run.
 
 use crate::exit::{Failure, Outcome, print};
+use crate::overwrite::Files;
 use anabranch_lab::trace::diagram::{self, Diagram, Options};
 use anabranch_report::{Rasteriser, write_atomically};
 use std::fs::File;
@@ -45,9 +46,7 @@ pub fn run(args: &TraceArgs) -> Outcome {
     }
     let out = args.out.clone().unwrap_or_else(|| args.file.with_extension("html"));
     let kind = Kind::of(&out)?;
-    if out == args.file {
-        return Err(Failure::usage(format!("--out {}: that is the log itself", out.display())));
-    }
+    Files::default().reads("the log itself", Some(&args.file)).writes("--out", Some(&out)).check()?;
     let named = |e: &dyn std::fmt::Display| Failure::usage(format!("{}: {e}", args.file.display()));
     let file =
         File::open(&args.file).map_err(|e| Failure::usage(format!("cannot read {}: {e}", args.file.display())))?;

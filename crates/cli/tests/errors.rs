@@ -149,6 +149,62 @@ fn missing_files() {
     run(&["emulate", "--config", "/no/such.toml"]).check(2, Some("cannot read /no/such.toml"));
 }
 
+/// Whatever it is called, and whichever argument names it: what is read stays, and what is written is a file of its own.
+#[test]
+fn no_output_is_written_over_another_file_of_the_command() {
+    let (dir, _) = scratch();
+    let input = file(&dir, "in.ts", &clip());
+    let [soft, hard, new, to_new] = ["soft.ts", "hard.ts", "k.ts", "to-new.ts"].map(|n| dir.path().join(n));
+    std::os::unix::fs::symlink("in.ts", &soft).unwrap();
+    std::fs::hard_link(&input, &hard).unwrap();
+    std::os::unix::fs::symlink("k.ts", &to_new).unwrap();
+    let [soft, hard, new, to_new] = [&soft, &hard, &new, &to_new].map(|p| p.to_str().unwrap());
+    let config = file(&dir, "c.toml", b"latency = 300\n");
+    let awry = format!("{}/./in.ts", dir.path().display());
+    let beside = file(&dir, "rate.new", b"x");
+    let rate = beside.trim_end_matches(".new");
+    let log = &file(&dir, "log.svg", b"{}\n");
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../experiments/examples/single-path.toml");
+    let scenario = file(&dir, "scenario.toml", &std::fs::read(example).unwrap());
+    let in_file = format!("file:{new}");
+    let named = format!("{}/{{streamid}}.ts", dir.path().display());
+    for name in [input.as_str(), soft, hard, &awry] {
+        for args in [[CLIP, &input], [&input, CLIP]] {
+            let what = if args[0] == CLIP { "which is RECEIVED" } else { "which is SENT" };
+            run(&["quality", args[0], args[1], "--no-decoding", "--csv", name]).check(2, Some(what));
+        }
+        for flag in ["--pcap", "--stats-file", "--rate-file"] {
+            let e = run(&["send", &input, "127.0.0.1:9", "--stats", "json", flag, name]);
+            e.check(2, Some(&format!("{flag} would write over {name}, which is the input; name another file")));
+        }
+    }
+    for (args, what) in [
+        (&["send", &beside, "127.0.0.1:9", "--rate-file", rate][..], "--rate-file would write over"),
+        (&["send", &beside, "127.0.0.1:9", "--stats", "prometheus", "--stats-file", rate], "--stats-file would write"),
+        (&["send", CLIP, "127.0.0.1:9", "--pcap", new, "--rate-file", to_new], "--rate-file and --pcap would both"),
+        (&["send", CLIP, "127.0.0.1:9", "--config", &config, "--pcap", &config], "which is --config"),
+        (&["recv", ":1", &in_file, "--pcap", new], "the output and --pcap would both write"),
+        (&["recv", ":1", &in_file, "--stats-file", to_new], "the output and --stats-file would both write"),
+        (&["recv", ":1?streamid=a,k", &named, "--pcap", new], "the output and --pcap would both write"),
+        (&["recv", ":1", "-", "--config", &config, "--stats-file", &config], "which is --config"),
+        (&["tunnel", "--listen", "udp://:0", "127.0.0.1", "--pcap", new, "--stats-file", new], "would both write"),
+        (&["trace", log, "--out", log], "which is the log itself"),
+        (&["lab", "emulate", &scenario, "--out", &scenario], "which is an experiment"),
+    ] {
+        run(args).check(2, Some(what));
+    }
+    let from = std::fs::File::open(&input).unwrap();
+    let e = start_with(&["send", "-", "127.0.0.1:9", "--pcap", &input], from.into()).wait();
+    e.check(2, Some("which is the input"));
+    assert!(!std::path::Path::new(new).exists(), "nothing was opened for writing");
+    assert_eq!(std::fs::read(&beside).unwrap(), b"x");
+    same(&std::fs::read(&input).unwrap(), &clip());
+    // Devices have nothing to lose.
+    let null = ["--pcap", "/dev/null", "--stats-file", "/dev/null", "--rate-file", "/dev/null"];
+    let e = run(&[&["send", "/dev/null", "127.0.0.1:9", "--connect-timeout", "1ms", "--once"][..], &null].concat());
+    assert!(!e.stderr.contains("another file"), "{}", e.stderr);
+}
+
 #[test]
 fn ports_in_use() {
     let taken = UdpSocket::bind("127.0.0.1:0").unwrap();

@@ -11,6 +11,7 @@ mod tests;
 
 use crate::exit::{Failure, Outcome, print, warning};
 use crate::interrupt::Interrupt;
+use crate::overwrite::Files;
 use crate::units;
 use anabranch_media::quality::{CompareError, Comparison, Shown};
 use decoded::Pictures;
@@ -69,6 +70,12 @@ pub fn run(args: &QualityArgs) -> Outcome {
     if is_stdin(&args.sent) && is_stdin(&args.received) {
         return Err(Failure::usage("only one of SENT and RECEIVED can come from standard input"));
     }
+    let stream = |path| Some(if is_stdin(path) { Path::new("/dev/stdin") } else { path });
+    Files::default()
+        .reads("SENT", stream(&args.sent))
+        .reads("RECEIVED", stream(&args.received))
+        .writes("--csv", args.csv.as_deref().map(|p| if csv_to_stdout { Path::new("/dev/stdout") } else { p }))
+        .check()?;
     let interrupt = Interrupt::install();
     let progress = Progress::new();
     let read = |path: &Path| read(path, args.port, &progress, &interrupt);

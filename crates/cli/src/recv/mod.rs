@@ -107,6 +107,7 @@ pub async fn run(args: RecvArgs) -> Outcome {
     let named = at.mode.as_deref().map(mode).transpose()?;
     refuse_mode(named, &uri)?;
     let mut sinks = Sinks::new(&args, &at)?;
+    sinks.check(&uri)?;
     let rules = Rules {
         places: args.max_senders.into(),
         per_address: args.max_senders.into(),

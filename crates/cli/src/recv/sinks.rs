@@ -2,9 +2,10 @@
 
 use super::RecvArgs;
 use super::body::Body;
-use crate::exit::Failure;
+use crate::exit::{Failure, Outcome};
 use crate::filemark::FileMark;
 use crate::output::Output;
+use crate::overwrite::Files;
 use crate::session::StreamName;
 use crate::uri::{OutputUri, PeerUri};
 use std::collections::BTreeMap;
@@ -40,6 +41,8 @@ pub(super) struct Sinks {
     /// With [`NAME`] in it, where there are several.
     text: String,
     by_name: bool,
+    /// What else the command reads and writes.
+    others: Files,
     idle: BTreeMap<Option<StreamName>, Slot>,
     opened: usize,
 }
@@ -71,10 +74,17 @@ impl Sinks {
                 "--once is for one sender; with --max-senders it goes on until it is interrupted",
             ));
         }
+        let others = Files::of_session(&args.policies, &args.stats);
+        let sinks = Sinks { text, by_name, others, idle: BTreeMap::new(), opened: 0 };
         for name in at.streamid.iter().filter(|_| by_name) {
-            uri(&text, Some(name))?;
+            sinks.check(&uri(&sinks.text, Some(name))?)?;
         }
-        Ok(Sinks { text, by_name, idle: BTreeMap::new(), opened: 0 })
+        Ok(sinks)
+    }
+
+    /// Is the output a file of its own?
+    pub fn check(&self, uri: &OutputUri) -> Outcome {
+        self.others.clone().output(uri).check()
     }
 
     /// Opens the output, where there is one for all; its file, if it is one.
@@ -107,7 +117,9 @@ impl Sinks {
         if self.opened >= OUTPUTS {
             return Err(Failure::usage(format!("{OUTPUTS} outputs are open; no further stream id is taken")));
         }
-        let output = Output::open(&uri(&self.text, name.as_ref())?)?;
+        let uri = uri(&self.text, name.as_ref())?;
+        self.check(&uri)?;
+        let output = Output::open(&uri)?;
         self.opened += 1;
         Ok(Slot { name, output, leftover: None })
     }

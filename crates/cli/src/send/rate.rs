@@ -3,6 +3,7 @@
 use crate::exit::{Failure, warning};
 use crate::input::plain;
 use crate::monitor::Progress;
+use crate::overwrite::beside;
 use crate::session::Mode;
 use crate::transport::Link;
 use anabranch_media::PacketiserConfig;
@@ -10,7 +11,7 @@ use anabranch_net::UsableRate;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::io::AsyncWriteExt;
@@ -108,12 +109,6 @@ pub fn of_input(rate: UsableRate, mode: Mode) -> [u64; 2] {
 fn line([low, middle]: [u64; 2], at: SystemTime) -> String {
     let at = at.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
     format!("rate {low} {middle} {at:.3}\n")
-}
-
-fn beside(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".new");
-    name.into()
 }
 
 async fn keep_file(path: PathBuf, mut lines: watch::Receiver<Option<String>>) {

@@ -14,6 +14,7 @@ use crate::input::Input;
 use crate::interrupt::Interrupt;
 use crate::line::{Line, Outage};
 use crate::monitor::{Monitor, Progress, SharedReporter, Watchdog, lock};
+use crate::overwrite::{Files, beside};
 use crate::reload::Reload;
 use crate::session::{Control, End, Hello, Mode, StreamName};
 use crate::stats::{Reporter, StreamRow, unread_parity};
@@ -85,6 +86,12 @@ pub(super) async fn run(mut args: SendArgs) -> Outcome {
     if let ModeChoice::Fixed(mode) = mode {
         source.is(mode)?;
     }
+    let rate_file = args.encoder.rate_file.as_deref();
+    Files::of_session(&args.policies, &args.stats)
+        .input(&uri)
+        .writes("--rate-file", rate_file)
+        .writes("--rate-file", rate_file.map(beside).as_deref())
+        .check()?;
     let profile = args.policies.profile(&peer)?.name();
     let interrupt = Interrupt::beside_reload(args.policies.config.as_deref());
     let mut input = Input::open(&uri)?;

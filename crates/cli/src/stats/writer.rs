@@ -8,6 +8,7 @@ use super::{Format, StatsArgs};
 use crate::exit::Failure;
 use crate::input::plain;
 use crate::monitor::lock;
+use crate::overwrite::beside;
 use anabranch_net::{Event, Instant, PathReport, TimedEvent};
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -62,10 +63,9 @@ impl Sink {
 
 /// A reader sees the old page or the new one, never a half.
 fn replace(path: &Path, text: &str) -> io::Result<()> {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".new");
-    std::fs::write(&beside, text)?;
-    std::fs::rename(&beside, path)
+    let new = beside(path);
+    std::fs::write(&new, text)?;
+    std::fs::rename(&new, path)
 }
 
 /// A row and whose it is.

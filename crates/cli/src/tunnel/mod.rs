@@ -9,6 +9,7 @@ mod leave;
 
 use crate::exit::{Failure, Outcome};
 use crate::netargs::{PathArgs, PolicyArgs};
+use crate::overwrite::Files;
 use crate::recv::DoorArgs;
 use crate::session::{DATA_STREAM, ppid};
 use crate::stats::StatsArgs;
@@ -68,6 +69,7 @@ pub struct TunnelArgs {
 
 /// Runs the command.
 pub async fn run(args: TunnelArgs) -> Outcome {
+    Files::of_session(&args.policies, &args.stats).check()?;
     match (&args.listen, &args.peer, &args.accept, &args.forward) {
         (Some(_), Some(_), None, None) if args.door.is_named() => {
             Err(Failure::usage("--from and --waiting-per-address go with the side that waits, the one with --accept"))

@@ -9,12 +9,13 @@ use super::progress::Progress;
 use super::run::find;
 use super::stoppable;
 use crate::exit::{Failure, Outcome, print};
+use crate::overwrite::Files;
 use anabranch_lab::experiment::Experiment;
 use anabranch_lab::metrics::FlowMetric;
 use anabranch_lab::run::{Emulated, run_one};
 use anabranch_lab::scenario::{Choice, Measure, Of, Point, Seeds};
 use drive::Ran;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use table::Compared;
@@ -76,6 +77,10 @@ pub async fn run(args: EmulateArgs) -> Outcome {
 
 fn work(args: &EmulateArgs, stop: &AtomicBool) -> Outcome {
     let cases = cases(args)?;
+    let read = args.what.iter().map(Path::new).filter(|p| p.is_file());
+    read.fold(Files::default(), |files, path| files.reads("an experiment", Some(path)))
+        .writes("--out", args.out.as_deref())
+        .check()?;
     // A folder that cannot be written is known before minutes are spent.
     let out = args.out.as_deref().map(table::File::open).transpose()?;
     let real = real(args, &cases, stop)?;
