@@ -96,6 +96,22 @@ fn what_cannot_be_compared_is_one_line() {
     assert_eq!(r["decodable_share"].as_f64(), Some(0.0));
 }
 
+/// Pictures are left out then, and the line says why.
+#[test]
+fn an_ffmpeg_that_fails_is_named_as_the_reason() {
+    let (dir, _) = scratch();
+    let fake = dir.path().join("ffmpeg");
+    std::fs::write(&fake, "#!/bin/sh\necho 'error while loading shared libraries: libavfilter.so.9' >&2\nexit 127\n")
+        .expect("it is written");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&fake, mode).expect("it can be run");
+    let path = format!("PATH={}:/usr/bin:/bin", dir.path().display());
+    let ended = start_in(&["env", &path], &["quality", CLIP, CLIP, "--json"]).wait();
+    assert_eq!(ended.code(), Some(0), "{}", ended.stderr);
+    let why = "PSNR, SSIM, VMAF: ffmpeg failed: error while loading shared libraries: libavfilter.so.9";
+    assert_eq!(rows_of(&ended.out())["not_measured"][0].as_str(), Some(why));
+}
+
 /// Containers and wider packets have nothing that could be compared, on either side.
 #[test]
 fn other_containers_are_refused() {

@@ -6,6 +6,7 @@
 //! Of AV1 the decoder gets what can be decoded, and nothing else: where a picture that others refer to is missing, ffmpeg may
 //! show nothing more of the stream with libdav1d, and pictures behind the next key frame wrongly with libaom.
 
+use super::filters::{Filters, failed};
 use super::ivf;
 use super::progress::Progress;
 use super::read::Source;
@@ -63,13 +64,11 @@ impl Pictures {
         progress: &Progress,
         interrupt: &Interrupt,
     ) -> Result<Decoded, Failure> {
-        let Ok(filters) = Command::new("ffmpeg").args(["-hide_banner", "-filters"]).stdin(Stdio::null()).output()
-        else {
-            return Ok(Err("ffmpeg is not installed".to_owned()));
+        let filters = match Filters::of_ffmpeg(interrupt)? {
+            Ok(filters) => filters,
+            Err(why) => return Ok(Err(why)),
         };
-        let filters = String::from_utf8_lossy(&filters.stdout).into_owned();
-        let has = |name: &str| filters.split_whitespace().any(|w| w == name);
-        if !has("psnr") || !has("ssim") {
+        if !filters.has("psnr") || !filters.has("ssim") {
             return Ok(Err("this ffmpeg has no filters psnr and ssim".to_owned()));
         }
         let inputs = if sent.recording.codec() == Some(VideoCodec::Av1) {
@@ -99,7 +98,7 @@ impl Pictures {
         if pictures.by_pts.is_empty() {
             return Ok(Err("ffmpeg shows no picture of what was received".to_owned()));
         }
-        if !has("libvmaf") {
+        if !filters.has("libvmaf") {
             pictures.no_vmaf = Some("this ffmpeg has no filter libvmaf".to_owned());
             return Ok(Ok(pictures));
         }
@@ -263,7 +262,7 @@ impl Run<'_> {
             return Err(Failure::Interrupted);
         }
         if !status.is_ok_and(|s| s.success()) {
-            return Ok(Some(format!("ffmpeg failed: {}", text.lines().last().unwrap_or("it does not say why").trim())));
+            return Ok(Some(failed(&text)));
         }
         log(&text);
         Ok(None)

@@ -2,6 +2,7 @@
 
 mod capture;
 mod decoded;
+mod filters;
 mod ivf;
 mod progress;
 mod read;
