@@ -87,9 +87,18 @@ fn what_cannot_be_compared_is_one_line() {
     let other = file(&dir, "other.ts", &without(&(0..96).collect::<Vec<_>>()));
     run(&["quality", CLIP, "/no/such/file"]).check(2, Some("cannot read /no/such/file"));
     run(&["quality", &noise, CLIP]).check(2, Some("no video is found in it"));
-    let strange = run(&["quality", CLIP, &noise, "--no-decoding"]);
+    let text = file(&dir, "text", b"nothing was received\n");
+    let gs = file(&dir, "gs", &b"Good Golly ".repeat(2_000));
+    for other in [&noise, &text, &gs] {
+        run(&["quality", CLIP, other, "--no-decoding"]).check(2, Some("no transport stream is in it"));
+    }
+    // Where nothing came, all is missing.
+    let r = json(&[CLIP, &file(&dir, "empty", b""), "--no-decoding"]);
+    assert_eq!(r["frames"]["missing"].as_u64(), Some(96));
+    let partly = file(&dir, "partly", &[vec![0; 50_000], clip()].concat());
+    let strange = run(&["quality", CLIP, &partly, "--no-decoding"]);
     assert_eq!(strange.code(), Some(0));
-    assert!(strange.stderr.contains("50000 of 50000 bytes are no transport stream"), "{}", strange.stderr);
+    assert!(strange.stderr.contains("bytes are no transport stream"), "{}", strange.stderr);
     run(&["quality", CLIP]).check(2, Some("<RECEIVED>"));
     // Sound alone came: that is a result.
     let r = json(&[CLIP, &other, "--no-decoding"]);

@@ -14,7 +14,7 @@ use crate::exit::{Failure, Outcome, print, warning};
 use crate::interrupt::Interrupt;
 use crate::overwrite::Files;
 use crate::units;
-use anabranch_media::quality::{CompareError, Comparison, Shown};
+use anabranch_media::quality::{CompareError, Comparison, Recording, Shown};
 use decoded::Pictures;
 pub use progress::Progress;
 use read::is_stdin;
@@ -82,7 +82,9 @@ pub fn run(args: &QualityArgs) -> Outcome {
     let read = |path: &Path| read(path, args.port, &progress, &interrupt);
     let (sent, received) = (read(&args.sent)?, read(&args.received)?);
     refuse_port_without_capture(args.port, &[&sent, &received])?;
-    let found = Comparison::of(&sent.recording, &received.recording).map_err(|e| refused(args, e))?;
+    let found = Comparison::of(&sent.recording, &received.recording);
+    refuse_no_stream(args, &received.recording, &found)?;
+    let found = found.map_err(|e| refused(args, e))?;
     let (buffer, shortest) = (args.buffer.into(), args.stall.into());
     let shown = Shown::of(&sent.recording, &received.recording, &found, buffer, shortest);
     let pictures = if args.no_decoding {
@@ -111,6 +113,19 @@ pub fn run(args: &QualityArgs) -> Outcome {
         return Ok(());
     }
     print(&if args.json { report.json() } else { report.text() })
+}
+
+/// What is no transport stream is no stream of which all was lost. Three bytes in it may be where those of packets would be.
+fn refuse_no_stream(args: &QualityArgs, received: &Recording, found: &Result<Comparison, CompareError>) -> Outcome {
+    let (bytes, other) = received.bytes();
+    let by_chance = *found == Err(CompareError::Strangers) && other > bytes / 2;
+    if *found == Err(CompareError::NoVideo) || !by_chance && (other == 0 || received.packets() > 0) {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "{}: no transport stream is in it; RECEIVED is what `recv` wrote of one, or a capture of what it sent on",
+        args.received.display()
+    )))
 }
 
 fn refused(args: &QualityArgs, error: CompareError) -> Failure {
