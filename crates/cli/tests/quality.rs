@@ -121,6 +121,26 @@ fn an_ffmpeg_that_fails_is_named_as_the_reason() {
     assert_eq!(rows_of(&ended.out())["not_measured"][0].as_str(), Some(why));
 }
 
+/// What is printed of frames whose references cannot be read is what was counted.
+#[test]
+fn scrambled_frames_count_as_decodable_when_they_are_whole() {
+    let (dir, _) = scratch();
+    let scrambled = |stream: Vec<u8>| {
+        let is_video = |p: &[u8]| u16::from_be_bytes([p[1] & 0x1f, p[2]]) == VIDEO;
+        let mut stream = stream;
+        stream.chunks_mut(PACKET).filter(|p| is_video(p)).for_each(|p| p[3] |= 0x80);
+        stream
+    };
+    let sent = file(&dir, "sent.ts", &scrambled(clip()));
+    let received = file(&dir, "received.ts", &scrambled(without(&[0, 24])));
+    let r = json(&[&sent, &received, "--no-decoding"]);
+    let unknown = &r["by_class"]["unknown"];
+    assert_eq!((unknown["frames"].as_u64(), unknown["undecodable"].as_u64()), (Some(96), Some(2)), "{r}");
+    let text = run(&["quality", &sent, &received, "--no-decoding"]).out();
+    let line = "References of 96 frames are not known; each counts as decodable when it is whole\n";
+    assert!(text.contains(line), "{text}");
+}
+
 /// Containers and wider packets have nothing that could be compared, on either side.
 #[test]
 fn other_containers_are_refused() {

@@ -3,7 +3,7 @@
 use super::QualityArgs;
 use super::decoded::{Decoded, Pictures};
 use anabranch_media::Class;
-use anabranch_media::quality::{Comparison, FrameState, Recording, Shown};
+use anabranch_media::quality::{Comparison, Frame, FrameState, Recording, Shown};
 use anabranch_media::ts::VideoCodec;
 use anabranch_report::Table;
 use serde::Serialize;
@@ -59,6 +59,9 @@ pub struct Report {
     by_class: Classes,
     decodable_share: f64,
     references_unknown: u64,
+    /// Of those, frames that count as needing nothing: hardly a picture was found in them.
+    #[serde(skip)]
+    needing_nothing: u64,
     references_missing: u64,
     packets: u64,
     packets_missing: u64,
@@ -108,6 +111,7 @@ impl Report {
             by_class: Classes { i, p, b, unknown },
             decodable_share: found.decodable_share(),
             references_unknown: found.unknown,
+            needing_nothing: sent.frames().iter().map(|f| u64::from(counts_as_needing_nothing(f))).sum(),
             references_missing: found.before,
             packets: found.packets,
             packets_missing: found.packets_missing,
@@ -156,11 +160,17 @@ impl Report {
         let mut out = table.to_text();
         let _ = writeln!(out, "\n{} of {:.2} s", self.codec, self.seconds);
         if self.references_unknown > 0 {
-            let _ = writeln!(
-                out,
-                "References of {} frames are not known; each counts as needing the reference before it",
-                self.references_unknown
-            );
+            let (all, free) = (self.references_unknown, self.needing_nothing);
+            let (before, whole) = ("as needing the references before it", "as decodable when it is whole");
+            let _ = match free {
+                0 => writeln!(out, "References of {all} frames are not known; each counts {before}"),
+                _ if free == all => writeln!(out, "References of {all} frames are not known; each counts {whole}"),
+                _ => writeln!(
+                    out,
+                    "References of {all} frames are not known; each of {} counts {before}, each of {free} {whole}",
+                    all - free
+                ),
+            };
         }
         if self.references_missing > 0 {
             let _ = writeln!(
@@ -226,6 +236,12 @@ impl Report {
         let all = [("I", &c.i), ("P", &c.p), ("B", &c.b), ("unknown", &c.unknown)];
         all.into_iter().filter(|(_, f)| f.frames > 0).collect()
     }
+}
+
+/// Are its references not known, and none taken for them?
+fn counts_as_needing_nothing(frame: &Frame) -> bool {
+    let needs = &frame.picture.needs;
+    !needs.known && !needs.missing && needs.units.is_empty()
 }
 
 /// What a coding is called.
