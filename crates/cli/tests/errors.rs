@@ -60,6 +60,10 @@ fn wrong_flags() {
             &["emulate", "--path", "listen 127.0.0.1:0 to 127.0.0.1:9", "--seed", "99999999999999999999"],
             "more than this",
         ),
+        (
+            &["send", "a", "127.0.0.1", "--class-lifetime", "none,500ms,0"],
+            "'--class-lifetime <I,P,B>': 0 leaves frames",
+        ),
         (&["send", "a", "anabranch://b", "--duration", "0s"], "no time to wait"),
         (&["send", "a", "127.0.0.1:70000"], "a port is at most 65535"),
         (&["recv", ":99999", "a"], "a port is at most 65535"),

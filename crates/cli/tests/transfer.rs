@@ -201,9 +201,12 @@ fn why_most_was_given_up_is_said() {
     let s = run(&["send", CLIP, &format!("127.0.0.1:{relay}"), "-q"]);
     s.check(0, Some("they could not be sent within the latency of 300 ms"));
     r.wait();
-    let port = common::port();
+    let (port, relay) = (common::port(), common::port());
+    let path = format!("listen 127.0.0.1:{relay} to 127.0.0.1:{port} delay 50ms");
+    let _emulator = start(&["emulate", "--stats", "none", "--path", &path]);
+    listening(relay);
     let r = receiver(port, out.to_str().unwrap(), &[]);
-    let s = run(&["send", CLIP, &format!("127.0.0.1:{port}"), "--class-lifetime", "0ms,0ms,0ms"]);
+    let s = run(&["send", CLIP, &format!("127.0.0.1:{relay}"), "-q", "--class-lifetime", "1ms,1ms,1ms"]);
     s.check(0, Some("they could not be sent within the limits of --class-lifetime"));
     r.wait();
 }

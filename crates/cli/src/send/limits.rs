@@ -59,7 +59,11 @@ fn per_class<T>(text: &str, what: &str, one: impl Fn(&str) -> Result<T, String>)
 }
 
 fn lifetimes(text: &str) -> Result<PerClass<Duration>, String> {
-    per_class(text, "a time such as 200ms", units::latency)
+    let time = |t: &str| match units::latency(t)? {
+        l if l.as_millis() == 0 => Err(format!("{t} leaves frames no time to arrive; write 1ms or more, or none")),
+        l => Ok(l),
+    };
+    per_class(text, "a time such as 200ms", time)
 }
 
 fn counts(text: &str) -> Result<PerClass<u16>, String> {
@@ -115,6 +119,10 @@ mod tests {
         for (text, part) in [("1s,2s", "for each of I, P and B"), ("1s,2s,fast", "fast"), ("", "for each of")] {
             assert!(lifetimes(text).unwrap_err().contains(part), "{text}");
         }
+        for text in ["0,0,0", "none,500ms,0", "0ms,none,none", "none,0.4ms,none"] {
+            assert!(lifetimes(text).unwrap_err().contains("leaves frames no time to arrive"), "{text}");
+        }
+        assert_eq!(counts("0,0,0"), Ok([Some(0); 3]), "once, and never again");
         assert!(counts("1,2,x").unwrap_err().contains("x is no number of repetitions"));
     }
 }
