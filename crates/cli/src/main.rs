@@ -16,6 +16,7 @@ mod input;
 mod interrupt;
 mod lab;
 mod line;
+mod mediahint;
 mod monitor;
 mod netargs;
 mod output;

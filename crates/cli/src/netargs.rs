@@ -1,6 +1,7 @@
 //! Flags about paths and policies, shared by the commands that open connections.
 
 use crate::exit::Failure;
+use crate::mediahint::{self, MediaHintType};
 use crate::units;
 use crate::uri::{self, PeerUri};
 use anabranch_media::MediaHint;
@@ -39,20 +40,6 @@ fn mtu(text: &str) -> Result<Mtu, String> {
     }
 }
 
-/// Type of the parameter that carries the media hint; none says and reads nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MediaHintType(pub Option<u16>);
-
-fn media_hint(text: &str) -> Result<MediaHintType, String> {
-    if text == "none" {
-        return Ok(MediaHintType(None));
-    }
-    let digits = text.strip_prefix("0x").map_or_else(|| text.parse().ok(), |hex| u16::from_str_radix(hex, 16).ok());
-    let kind = digits.filter(|kind| OwnParameter::KINDS.contains(kind));
-    kind.map(|kind| MediaHintType(Some(kind)))
-        .ok_or_else(|| format!("{text} is no type of a parameter that others skip; write 0x8000 to 0xbfff, or none"))
-}
-
 /// Policies and limits.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Transport")]
@@ -78,7 +65,7 @@ pub struct PolicyArgs {
     pub mtu: Option<Mtu>,
     /// Type of the parameter in the handshake by which `send --profile media` says that it sends a film, and by which
     /// others read it; 0x8000 to 0xbfff, or none
-    #[arg(long, value_name = "TYPE|none", default_value = "0xbf43", value_parser = media_hint)]
+    #[arg(long, value_name = "TYPE|none", default_value = "0xbf43", value_parser = mediahint::parse)]
     pub media_hint: MediaHintType,
     /// What is sent is a film, as far as is known.
     #[arg(skip)]
@@ -324,15 +311,8 @@ mod tests {
             assert_eq!(own(other), [OwnParameter::known(0xbf43)]);
         }
         assert_eq!(own(PolicyArgs { media_hint: MediaHintType(None), ..film("media", true) }), []);
-        let own_type = PolicyArgs { media_hint: media_hint("0x9123").unwrap(), ..film("live", false) };
+        let own_type = PolicyArgs { media_hint: mediahint::parse("0x9123").unwrap(), ..film("live", false) };
         assert_eq!(own(own_type), [OwnParameter::known(0x9123)]);
-        assert_eq!(media_hint("36867").unwrap(), MediaHintType(Some(0x9003)));
-        for bad in ["", "x", "0xc000", "0x7fff", "99999"] {
-            assert!(media_hint(bad).unwrap_err().contains("write 0x8000 to 0xbfff"), "{bad}");
-        }
-        // One that has a meaning already.
-        let taken = PolicyArgs { media_hint: media_hint("0x8008").unwrap(), ..film("live", false) };
-        assert!(matches!(taken.association(&uri), Err(Failure::Usage(_))));
     }
 
     /// One set of defaults: what is named here is all that the program has of its own.

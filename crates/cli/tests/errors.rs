@@ -64,6 +64,8 @@ fn wrong_flags() {
             &["send", "a", "127.0.0.1", "--class-lifetime", "none,500ms,0"],
             "'--class-lifetime <I,P,B>': 0 leaves frames",
         ),
+        (&["send", "a", "127.0.0.1", "--media-hint", "0xbf45"], "taken by parity; another one is free, such as 0xbf43"),
+        (&["recv", ":1", "a", "--media-hint", "0x8008"], "'--media-hint <TYPE|none>': 0x8008 is taken by"),
         (&["send", "a", "anabranch://b", "--duration", "0s"], "no time to wait"),
         (&["send", "a", "127.0.0.1:70000"], "a port is at most 65535"),
         (&["recv", ":99999", "a"], "a port is at most 65535"),
