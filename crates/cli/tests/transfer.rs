@@ -243,7 +243,8 @@ fn media_need_a_latency() {
     r.wait();
 }
 
-/// Packets of 192 and 204 bytes arrive as they are, with a line that says how to stream them.
+/// Packets of 192 and 204 bytes arrive as they are, with a line that says how to stream them, also where the user says
+/// that they are media.
 #[test]
 fn wider_packets_go_as_a_file_and_that_is_said() {
     let (dir, out) = scratch();
@@ -258,6 +259,13 @@ fn wider_packets_go_as_a_file_and_that_is_said() {
         assert!(s.stderr.contains("goes as a file; to stream it: ffmpeg -re -i"), "{}", s.stderr);
         r.wait().check(0, None);
         same(&std::fs::read(&out).unwrap(), &std::fs::read(&input).unwrap());
+        let port = common::port();
+        let r = receiver(port, out.to_str().unwrap(), &[]);
+        let s = run(&["send", &input, &format!("127.0.0.1:{port}"), "--mode", "media", "-q"]);
+        s.check(0, Some(what));
+        let how = format!("this streams it: ffmpeg -re -i {input} -c copy -f mpegts - | anabranch send -");
+        assert!(s.stderr.contains(&how), "{}", s.stderr);
+        r.wait();
     }
 }
 

@@ -39,6 +39,13 @@ pub struct Chunk {
     pub bytes: Bytes,
 }
 
+/// A film in a container.
+pub struct Film {
+    pub kind: &'static str,
+    /// A command that streams it.
+    pub streamed: String,
+}
+
 /// An open source.
 pub struct Input {
     /// Where it comes from, for messages.
@@ -200,19 +207,23 @@ impl Input {
         if detect::is_transport_stream(&head) {
             return Ok(Mode::Media);
         }
-        if let Some(film) = detect::film(&head) {
-            let source = self.file.as_ref().map_or("-", |_| self.name.as_str());
-            let av1 = if detect::is_av1(&head) {
-                " (it is AV1, which few players find in a transport stream; -c:v libx264 in place of -c copy codes it anew)"
-            } else {
-                ""
-            };
-            warning(&format!(
-                "{} is {film} and goes as a file; to stream it: ffmpeg -re -i {source} -c copy -f mpegts - | anabranch send - …{av1}",
-                self.name
-            ));
+        if let Some(film) = self.film(&head) {
+            warning(&format!("{} is {} and goes as a file; to stream it: {}", self.name, film.kind, film.streamed));
         }
         Ok(Mode::File)
+    }
+
+    /// What begins like this, where it is a film that cannot be streamed as it is.
+    pub fn film(&self, head: &[u8]) -> Option<Film> {
+        let kind = detect::film(head).filter(|_| self.is_one_stream() && !detect::is_transport_stream(head))?;
+        let source = self.file.as_ref().map_or("-", |_| self.name.as_str());
+        let av1 = if detect::is_av1(head) {
+            " (it is AV1, which few players find in a transport stream; -c:v libx264 in place of -c copy codes it anew)"
+        } else {
+            ""
+        };
+        let streamed = format!("ffmpeg -re -i {source} -c copy -f mpegts - | anabranch send - …{av1}");
+        Some(Film { kind, streamed })
     }
 
     /// The user says that it is media: where datagrams hold RTP, the stream is taken out of it.

@@ -2,6 +2,7 @@
 
 use super::sending::Pump;
 use crate::exit::{Failure, warning};
+use crate::input::detect::HEAD;
 use crate::input::{Chunk, Input};
 use crate::session::{End, ppid};
 use crate::stop::Cause;
@@ -35,6 +36,7 @@ pub(super) async fn pump(pump: &Pump, input: &mut Input) -> Result<End, Failure>
         pump,
         waiting: VecDeque::new(),
         outgoing: pump.link.streams().0,
+        head: Vec::new(),
         warned: false,
         bytes: 0,
         sized: Instant::ZERO,
@@ -52,11 +54,11 @@ pub(super) async fn pump(pump: &Pump, input: &mut Input) -> Result<End, Failure>
             cause = pump.stop.wait() => break Some(cause),
             chunk = input.next() => match chunk {
                 Ok(Some(chunk)) => {
-                    sender.take(&chunk);
+                    sender.take(&chunk, input);
                     // What came together leaves together.
                     for _ in 0..TOGETHER {
                         match at_once(input.next()) {
-                            Some(Ok(Some(chunk))) => sender.take(&chunk),
+                            Some(Ok(Some(chunk))) => sender.take(&chunk, input),
                             Some(Err(failure)) => {
                                 failed = Some(failure);
                                 break;
@@ -85,6 +87,8 @@ pub(super) async fn pump(pump: &Pump, input: &mut Input) -> Result<End, Failure>
     if let Some(Cause::Lost(failure)) = cause {
         return Err(failure);
     }
+    // A part of a packet at the end is no damage.
+    sender.warn_of_damage(input);
     let end = sender.packetiser.finish(now());
     sender.send_all().await?;
     // The end of a stream that was to last so long is no interruption.
@@ -113,6 +117,8 @@ struct Sender<'a> {
     outgoing: u16,
     /// Messages on their way into the connection.
     waiting: VecDeque<(SendOptions, Bytes)>,
+    /// The first bytes, which tell what the input is.
+    head: Vec<u8>,
     warned: bool,
     bytes: u64,
     /// When it was last looked what the paths carry in one packet.
@@ -120,17 +126,29 @@ struct Sender<'a> {
 }
 
 impl Sender<'_> {
-    fn take(&mut self, chunk: &Chunk) {
+    fn take(&mut self, chunk: &Chunk, input: &Input) {
         if chunk.at.since(self.sized) >= LOOK {
             self.sized = chunk.at;
             self.packetiser.set_max_message(message_size(self.pump.link.max_payload()));
         }
         self.packetiser.push(chunk.at, &chunk.bytes);
-        let stats = self.packetiser.stats();
-        if stats.raw_bytes > 0 && !self.warned {
-            self.warned = true;
-            warning("the input is no clean transport stream; what is damaged passes as it is, as one class");
+        if self.head.len() < HEAD {
+            self.head.extend_from_slice(&chunk.bytes);
+        } else {
+            self.warn_of_damage(input);
         }
+    }
+
+    fn warn_of_damage(&mut self, input: &Input) {
+        if self.packetiser.stats().raw_bytes == 0 || std::mem::replace(&mut self.warned, true) {
+            return;
+        }
+        let film = input
+            .film(&self.head)
+            .map_or(String::new(), |film| format!("; it is {}, and this streams it: {}", film.kind, film.streamed));
+        warning(&format!(
+            "the input is no clean transport stream; what is damaged passes as it is, as one class{film}"
+        ));
     }
 
     async fn send_all(&mut self) -> Result<(), Failure> {
