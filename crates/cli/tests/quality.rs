@@ -191,6 +191,18 @@ fn standard_input_and_output() {
     assert!(!std::path::Path::new("-").exists(), "no file is called so");
 }
 
+/// Without times of arrival there is nothing that a buffer could hold.
+#[test]
+fn a_buffer_without_a_capture_is_refused() {
+    let (dir, _) = scratch();
+    let capture = file(&dir, "capture.pcap", &capture(&[]));
+    for sent in [CLIP, &capture] {
+        let args = ["quality", sent, CLIP, "--no-decoding", "--buffer", "0ms"];
+        run(&args).check(2, Some("--buffer is for a RECEIVED that is a capture"));
+    }
+    run(&["quality", CLIP, &capture, "--no-decoding", "--buffer", "100ms"]).check(0, None);
+}
+
 /// A port chooses among the streams of a capture; beside transport streams it would do nothing.
 #[test]
 fn a_port_without_a_capture_is_refused() {

@@ -51,9 +51,9 @@ pub struct QualityArgs {
     /// The picture stands still when the next one is later than it should be by this or more
     #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = units::time)]
     stall: Duration,
-    /// How much later than the stream's clock the player shows frames; for a RECEIVED that is a capture
-    #[arg(long, value_name = "TIME", default_value = "0ms", value_parser = units::time)]
-    buffer: Duration,
+    /// How much later than the stream's clock the player shows frames; for a RECEIVED that is a capture [default: 0ms]
+    #[arg(long, value_name = "TIME", value_parser = units::time)]
+    buffer: Option<Duration>,
     /// Decode nothing: no PSNR, SSIM and VMAF
     #[arg(long)]
     no_decoding: bool,
@@ -82,10 +82,15 @@ pub fn run(args: &QualityArgs) -> Outcome {
     let read = |path: &Path| read(path, args.port, &progress, &interrupt);
     let (sent, received) = (read(&args.sent)?, read(&args.received)?);
     refuse_port_without_capture(args.port, &[&sent, &received])?;
+    if args.buffer.is_some() && !received.is_capture() {
+        return Err(Failure::usage(
+            "--buffer is for a RECEIVED that is a capture (pcap, pcapng), which says when it came; remove it",
+        ));
+    }
     let found = Comparison::of(&sent.recording, &received.recording);
     refuse_no_stream(args, &received.recording, &found)?;
     let found = found.map_err(|e| refused(args, e))?;
-    let (buffer, shortest) = (args.buffer.into(), args.stall.into());
+    let (buffer, shortest) = (args.buffer.unwrap_or_default().into(), args.stall.into());
     let shown = Shown::of(&sent.recording, &received.recording, &found, buffer, shortest);
     let pictures = if args.no_decoding {
         Err("--no-decoding was given".to_owned())

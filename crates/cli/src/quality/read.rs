@@ -24,6 +24,11 @@ pub struct Source {
 }
 
 impl Source {
+    /// Does it say when each packet came?
+    pub fn is_capture(&self) -> bool {
+        self.is_capture
+    }
+
     /// A file with the transport stream alone.
     pub fn stream(&self) -> &Path {
         self.taken_out.as_ref().map_or(&self.path, NamedTempFile::path)
