@@ -66,6 +66,14 @@ fn wrong_flags() {
         ),
         (&["send", "a", "127.0.0.1", "--media-hint", "0xbf45"], "taken by parity; another one is free, such as 0xbf43"),
         (&["recv", ":1", "a", "--media-hint", "0x8008"], "'--media-hint <TYPE|none>': 0x8008 is taken by"),
+        (
+            &["send", "a", "127.0.0.1", "--strip-null", "--mode", "file"],
+            "--strip-null is for media; leave out that, or the mode",
+        ),
+        (
+            &["send", "a", "127.0.0.1?mode=datagram", "--strip-null"],
+            "--strip-null is for media; leave out that, or the mode",
+        ),
         (&["send", "a", "anabranch://b", "--duration", "0s"], "no time to wait"),
         (&["send", "a", "127.0.0.1:70000"], "a port is at most 65535"),
         (&["recv", ":99999", "a"], "a port is at most 65535"),

@@ -243,6 +243,20 @@ fn media_need_a_latency() {
     r.wait();
 }
 
+/// What says something of media alone is no secret where none is sent.
+#[test]
+fn a_flag_for_media_beside_a_file_is_said() {
+    let (dir, out) = scratch();
+    let input = file(&dir, "in", &noise(10_000, 3));
+    let port = port();
+    let r = receiver(port, out.to_str().unwrap(), &[]);
+    let flags = ["--strip-null", "--class-retransmissions", "9,9,9", "-q"];
+    let s = run(&[&["send", &input, &format!("127.0.0.1:{port}")][..], &flags].concat());
+    s.check(0, Some("--strip-null and --class-retransmissions are for media, and"));
+    assert!(s.stderr.contains("goes as file: nothing changes"), "{}", s.stderr);
+    r.wait().check(0, None);
+}
+
 /// Packets of 192 and 204 bytes arrive as they are, with a line that says how to stream them, also where the user says
 /// that they are media.
 #[test]

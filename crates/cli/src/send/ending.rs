@@ -130,7 +130,8 @@ fn why_given_up(row: &StreamRow, latency: Duration, limits: &ClassLimits) -> Str
         return format!("no path worked within the latency of {ms} ms of when they came");
     }
     if row.limited >= row.abandoned {
-        return format!("they could not be sent within the limits of {}", limits.flags());
+        let flags = limits.flags().collect::<Vec<_>>().join(" and ");
+        return format!("they could not be sent within the limits of {flags}");
     }
     format!(
         "they could not be sent within the latency of {ms} ms; the stream came faster than the paths carry, or they take longer than that"

@@ -21,18 +21,10 @@ pub struct ClassLimits {
 }
 
 impl ClassLimits {
-    /// Did the user name any?
-    pub fn are_named(&self) -> bool {
-        self.class_lifetime.is_some() || self.class_retransmissions.is_some()
-    }
-
-    /// The flags that name some, for messages.
-    pub fn flags(&self) -> String {
-        let flags = [
-            self.class_lifetime.map(|_| "--class-lifetime"),
-            self.class_retransmissions.map(|_| "--class-retransmissions"),
-        ];
-        flags.into_iter().flatten().collect::<Vec<_>>().join(" and ")
+    /// The flags that name some.
+    pub fn flags(&self) -> impl Iterator<Item = &'static str> {
+        let lifetime = self.class_lifetime.map(|_| "--class-lifetime");
+        lifetime.into_iter().chain(self.class_retransmissions.map(|_| "--class-retransmissions"))
     }
 
     /// What the engine is to know of a message besides what [`Submission`] says of every film.
@@ -111,7 +103,7 @@ mod tests {
             assert_eq!((got.deadline, got.max_retransmissions), (Some(Instant::from_millis(ends)), repeats));
             assert_eq!(ClassLimits::default().limit(&m, said, plain), plain);
         }
-        assert!(limits.are_named() && !ClassLimits::default().are_named());
+        assert_eq!((limits.flags().count(), ClassLimits::default().flags().count()), (2, 0));
     }
 
     #[test]

@@ -103,6 +103,16 @@ pub struct SendArgs {
     pub stats: StatsArgs,
 }
 
+impl SendArgs {
+    /// The flags that say something of media alone, with the verb that follows them.
+    fn for_media(&self) -> Option<String> {
+        let flags: Vec<&str> =
+            self.strip_null.then_some("--strip-null").into_iter().chain(self.limits.flags()).collect();
+        let verb = if flags.len() > 1 { "are" } else { "is" };
+        (!flags.is_empty()).then(|| format!("{} {verb}", flags.join(" and ")))
+    }
+}
+
 /// A mode, or to be found out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ModeChoice {

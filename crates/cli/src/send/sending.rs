@@ -70,8 +70,8 @@ pub(super) async fn run(mut args: SendArgs) -> Outcome {
         ));
     }
     args.policies.sends_film = matches!(mode, ModeChoice::Auto | ModeChoice::Fixed(Mode::Media));
-    if args.limits.are_named() && !args.policies.sends_film {
-        return Err(Failure::usage("--class-lifetime and --class-retransmissions are for media; leave out --mode"));
+    if let Some(flags) = args.for_media().filter(|_| !args.policies.sends_film) {
+        return Err(Failure::usage(format!("{flags} for media; leave out that, or the mode")));
     }
     let mut source = Source {
         mode: None,
@@ -344,6 +344,9 @@ impl Sending {
         }
         let input = self.source.input()?;
         tracing::info!("sending {} as {}", input.name(), mode.name());
+        if let Some(flags) = self.args.for_media().filter(|_| mode != Mode::Media) {
+            warning(&format!("{flags} for media, and {} goes as {}: nothing changes", input.name(), mode.name()));
+        }
         if mode == Mode::Datagram && !self.args.ordered && input.is_one_stream() {
             warning(&format!(
                 "the pieces of {} may arrive in another order; --ordered keeps it, --mode file is byte for byte",
