@@ -19,6 +19,7 @@ fn wrong_flags() {
         (&["send", "a", "anabranch://b?frob=1"], "no setting called `frob`"),
         (&["send", "a", "anabranch://127.0.0.1", "--latency", "fast"], "no time"),
         (&["tunnel", "--accept", "anabranch://:1", "--forward", "udp://127.0.0.1:9", "--once"], "--accept"),
+        (&["send", "a", "anabranch://127.0.0.1", "--on-rate", " "], "the command is empty"),
         (&["send", "a", "anabranch://127.0.0.1", "--mode", "x"], "auto, media, datagram and file"),
         (&["send", "rtsp://a", "anabranch://127.0.0.1"], "neither an input nor an output"),
         (&["send", "rtp://:5004?ttl=3", "anabranch://127.0.0.1"], "there are iface and reorder"),
