@@ -7,13 +7,13 @@
 //! the window holds `gain` times what the path does.
 //! Deviations. The smallest round trip alone is too little where round trips vary: what counts is the mean of those of
 //! packets that no queue of ours delayed, and their mean deviation. Probing goes on, each round at `up` times what the
-//! last one delivered, until a queue shows; where the path follows, each round doubles. Beside a path whose packets overtake
-//! each other, and on such a path alone, a probe ends as soon as a quarter of a round trip of queue stands, and not with its
-//! round. A path whose rate
-//! fell by half or more a quarter of a minute ago or later is asked at 1.75 times its rate after each round without a queue,
-//! so that what comes back is used within some six round trips. A path whose queue never emptied for ten seconds is let run
-//! dry for a fifth of a second, as in BBR; one that was idle meanwhile is not. After a timeout the window starts with one
-//! packet, and the first answer brings the model's window back.
+//! last one delivered, until a queue shows; where the path follows, each round doubles. Beside a path whose packets
+//! overtake each other, and on such a path alone, a probe ends as soon as a quarter of a round trip of queue stands,
+//! and not with its round. A path whose rate fell by half or more a quarter of a minute ago or later is asked at 1.75
+//! times its rate after each round without a queue, so that what comes back is used within some six round trips. A path
+//! whose queue never emptied for ten seconds is let run dry for a fifth of a second, as in BBR; one that was idle
+//! meanwhile is not. After a timeout the window starts with one packet, and the first answer brings the model's window
+//! back.
 //! What was lost is allowed again little by little, and faster where packets overtake each other and no queue stands.
 //! Losses below `loss` of a round say nothing: radio loses some, and each loss halving the window is what makes
 //! loss-based windows useless there. Beside flows that halve it takes more than its share of a shared queue.
@@ -263,10 +263,10 @@ impl Bbr {
     fn is_too_long(&self, cx: &AssocView<'_>, p: &PathView) -> bool {
         // At a faster pace the queue of a whole round would be long.
         let fast = self.up_pace(p) > self.up;
-        // What another path would bring too late rides on this one, and nowhere else when its queue overflows. Nor has
-        // the only path, where the end of a round shows late since packets overtake each other.
-        let others = cx.active().filter(|o| o.id != p.id).count();
-        let relied_on = cx.active().any(|o| (o.id != p.id || others == 0) && o.reorders(cx.now));
+        // What another path would bring too late rides on this one, and nowhere else when its queue overflows. So does all on
+        // the only path; where packets overtake each other there, some of a round come early and hide the queue.
+        let alone = cx.active().all(|o| o.id == p.id);
+        let relied_on = cx.active().any(|o| (alone || o.id != p.id) && o.reorders(cx.now));
         let most = if relied_on { self.up_rtt / 4 } else { self.up_rtt / 2 };
         (fast || relied_on) && p.is_queued(p.last_rtt) && p.last_rtt > self.up_rtt + most
     }

@@ -135,16 +135,19 @@ fn probing_goes_on_while_the_rate_grows_and_ends_with_a_queue() {
     assert_eq!(w.phase, Phase::Cruise);
 }
 
-/// A queue that stands before a probe's round is over, by how long it is and whether packets overtake each other on another path.
+/// A queue that stands before a probe's round is over, by how long it is, how many paths there are and on which of them
+/// packets overtake each other.
 #[test]
-fn beside_a_path_that_reorders_a_probe_ends_with_its_first_queue() {
-    let phase = |reorders: bool, rtt: u64| {
+fn beside_a_path_that_reorders_or_alone_on_one_a_probe_ends_with_its_first_queue() {
+    let phase = |paths: usize, reorders: Option<usize>, rtt: u64| {
         let (mut s, mut w) = started();
-        s.paths.push(PathView { id: PathId(1), ..s.paths[0] });
+        (1..paths).for_each(|i| s.paths.push(PathView { id: PathId(i as u8), ..s.paths[0] }));
         while w.phase != Phase::Up {
             round(&mut s, &mut w, 10, 50, false);
         }
-        s.paths[1].overtaken_at = reorders.then_some(s.now);
+        if let Some(i) = reorders {
+            s.paths[i].overtaken_at = Some(s.now);
+        }
         s.paths[0].in_flight = 2_000_000;
         s.paths[0].last_rtt = ms(rtt);
         w.on_sent(s.now, w.newest_sent + 1, &s.paths[0]);
@@ -152,8 +155,17 @@ fn beside_a_path_that_reorders_a_probe_ends_with_its_first_queue() {
         w.on_ack(&s.cx(), PathId(0), &early);
         w.phase
     };
-    for (rtt, beside) in [(50, Phase::Up), (60, Phase::Up), (65, Phase::Down), (120, Phase::Down)] {
-        assert_eq!((phase(false, rtt), phase(true, rtt)), (Phase::Up, beside), "{rtt} ms of 50");
+    for (rtt, first_queue) in [(50, Phase::Up), (60, Phase::Up), (65, Phase::Down), (120, Phase::Down)] {
+        for (paths, reorders, then) in [
+            (1, None, Phase::Up),
+            (1, Some(0), first_queue),
+            (2, None, Phase::Up),
+            (2, Some(0), Phase::Up),
+            (2, Some(1), first_queue),
+            (3, Some(2), first_queue),
+        ] {
+            assert_eq!(phase(paths, reorders, rtt), then, "{rtt} ms of 50, {paths} paths, {reorders:?}");
+        }
     }
 }
 
