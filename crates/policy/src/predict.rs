@@ -87,11 +87,19 @@ impl Forecast {
     pub fn and_luck(now: Instant, p: &PathView) -> (Self, Duration) {
         let (forecast, luck) = (Forecast::of(now, p), luck(now, p));
         if p.reorders(now) || !is_fresh(now, p) {
-            // What the path holds takes as long.
-            let queued = forecast.queued.saturating_sub(forecast.rate.bytes_in(luck));
-            return (Forecast { flight: forecast.flight + luck, queued, ..forecast }, Duration::ZERO);
+            return (Forecast::usually(now, p, forecast, luck), Duration::ZERO);
         }
         (forecast, luck)
+    }
+    /// A usual flight: a usual round trip less the way back. The quickest flight and the quickest round trip of late are
+    /// seldom of one packet, and say together less than either. What is in flight beyond what a usual round trip holds
+    /// waits. A newest flight that is longer counts up to a whole round trip, since how that divides is a guess.
+    fn usually(now: Instant, p: &PathView, forecast: Forecast, luck: Duration) -> Self {
+        let usual = p.without_queue().usual().min(newest_rtt(now, p) + luck);
+        let back = p.min_rtt.saturating_sub(if p.one_way.is_zero() { p.min_rtt / 2 } else { p.one_way });
+        let flight = usual.saturating_sub(back).max(forecast.flight.min(usual));
+        let queued = p.in_flight.saturating_sub(forecast.rate.bytes_in(usual));
+        Forecast { flight, queued, ..forecast }
     }
     /// This forecast with a flight time of at least `flight`.
     pub fn at_least(self, flight: Duration) -> Self {
@@ -201,6 +209,31 @@ mod tests {
         s.paths[0].overtaken_at = None;
         s.now += ms(2_000);
         assert_eq!(usual(&s), (ms(151), ms(0)), "nothing was heard for long");
+    }
+
+    /// A path whose round trips vary: the quickest way there of late was another packet's than the quickest round trip.
+    #[test]
+    fn the_quickest_flight_and_the_quickest_round_trip_are_of_different_packets() {
+        for (rtt, usual, quickest) in [(30, 160, 10), (60, 200, 25), (100, 140, 60)] {
+            for recent in [quickest, quickest + 10, quickest + 30] {
+                let mut s = Scene::new(1, 0);
+                s.paths[0].capacity = Rate::from_bytes_per_sec(1_000_000);
+                let now = s.now;
+                let p = s.rtt(0, rtt);
+                (p.one_way, p.unloaded_rtt, p.unloaded_deviation) = (ms(quickest), ms(usual), ms(usual / 4));
+                (p.recent_rtt, p.recent_one_way) = (ms(rtt + 40), ms(recent));
+                (p.sampled_at, p.overtaken_at) = (Some(now), Some(now));
+                let flight = |s: &Scene| Forecast::and_luck(s.now, &s.paths[0]).0.flight;
+                let usually = usual - (rtt - quickest);
+                assert_eq!(flight(&s), ms(usually), "{usual} less the way back, {}", rtt - quickest);
+                s.paths[0].recent_one_way = ms(usually + 5);
+                assert_eq!(flight(&s), ms(usually + 5), "longer than usual");
+                s.paths[0].recent_one_way = ms(usual * 3);
+                assert_eq!(flight(&s), ms(usual), "the rest is a queue");
+                s.paths[0].in_flight = 30_000 + rate(&s.paths[0]).bytes_in(ms(usual));
+                assert_eq!(Forecast::and_luck(s.now, &s.paths[0]).0.queued, 30_000, "beyond a usual round trip");
+            }
+        }
     }
 
     #[test]

@@ -309,6 +309,7 @@ mod tests {
         let p = &mut s.paths[1];
         (p.mean_rtt, p.unloaded_rtt, p.unloaded_deviation, p.jitter) = (ms(340), ms(340), ms(60), ms(60));
         (p.overtaken_at, p.sampled_at, p.recent_rtt, p.recent_one_way) = (Some(now), Some(now), ms(200), ms(30));
+        (p.min_rtt, p.one_way) = (ms(200), ms(30));
         (p.in_flight, p.packets_in_flight) = (20_000, 18);
         for c in &mut s.chunks {
             (c.queued_at, c.deadline) = (now - ms(age), Some(now + ms(life - age)));
