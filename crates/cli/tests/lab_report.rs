@@ -196,7 +196,7 @@ fn mistakes_have_one_line_and_exit_code_2() {
     let path = |name: &str| folder.path().join(name).display().to_string();
     std::fs::write(path("not.jsonl"), "hello\n").unwrap();
     std::fs::write(path("manifest.json"), "{}").unwrap();
-    let cases: [(&[&str], &str); 9] = [
+    let cases: [(&[&str], &str); 10] = [
         (&["lab", "run", "rtx-csi/e1", "--quick", "--out", &path("not.jsonl")], "not.jsonl: a file and no folder"),
         (&["lab", "run", "rtx-csi/e1", "--quick", "--out", &path("not.jsonl/x")], "journal.jsonl: Not a directory"),
         (&["lab", "report", &path("nowhere")], "holds no results"),
@@ -206,6 +206,7 @@ fn mistakes_have_one_line_and_exit_code_2() {
         (&["trace", &path("not.jsonl"), "--out", "x.pdf"], "end the name in .html, .svg or .png"),
         (&["lab", "run", "rtx-csi/e1", "--log", "--trace-at", "rbuf=7KB"], "`rbuf` is one of 16KB"),
         (&["lab", "run", "rtx-csi", "--pcap"], "choose some with --trace-at"),
+        (&["lab", "run", "rtx-csi/e1", "--frames", "--trace-at", "rbuf=16KB"], "no flow there has a viewer"),
     ];
     for (args, needle) in cases {
         run(args).check(2, Some(needle));

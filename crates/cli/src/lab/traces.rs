@@ -4,7 +4,7 @@ use super::at;
 use crate::exit::{Failure, Outcome, print};
 use anabranch_lab::experiment::Experiment;
 use anabranch_lab::run::{TraceNames, run_traced_as};
-use anabranch_lab::scenario::{Scenario, Seeds};
+use anabranch_lab::scenario::{Point, Scenario, Seeds};
 use anabranch_lab::trace::Outputs;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,6 +24,9 @@ pub struct TraceFlags {
     /// Leave an event log in OUT/trace (JSON lines): windows, queues, losses with their true cause, decisions with reasons
     #[arg(long)]
     log: bool,
+    /// Leave a table of the frames of each film that a viewer watches in OUT/trace (CSV)
+    #[arg(long)]
+    frames: bool,
     /// Trace only where a sweep key has this value: loss=5%; repeatable, also for several values of one key
     #[arg(long, value_name = "KEY=VALUE")]
     trace_at: Vec<String>,
@@ -34,7 +37,7 @@ pub struct TraceFlags {
 
 impl TraceFlags {
     fn outputs(&self) -> Outputs {
-        Outputs { pcap: self.pcap, csv: self.csv, log: self.log }
+        Outputs { pcap: self.pcap, csv: self.csv, log: self.log, frames: self.frames }
     }
 
     /// Finds mistakes before anything runs.
@@ -44,7 +47,7 @@ impl TraceFlags {
     pub fn check(&self, e: &Experiment) -> Outcome {
         if self.outputs().is_empty() {
             return match self.trace_at.first() {
-                Some(_) => Err(Failure::usage("--trace-at says where; say what with --pcap, --csv or --log")),
+                Some(_) => Err(Failure::usage("--trace-at says where; say what with --pcap, --csv, --log or --frames")),
                 None => Ok(()),
             };
         }
@@ -53,6 +56,11 @@ impl TraceFlags {
         if !(seeds.first..=seeds.last()).contains(&self.trace_seed) {
             let (first, last) = (seeds.first, seeds.last());
             return Err(Failure::usage(format!("--trace-seed {}: there are seeds {first} to {last}", self.trace_seed)));
+        }
+        let watched =
+            |p: &Point| p.of_seed(self.trace_seed).is_ok_and(|plan| plan.flows.iter().any(|f| f.playout.is_some()));
+        if self.frames && !runs.is_empty() && !runs.iter().any(|(_, p)| watched(p)) {
+            return Err(Failure::usage("--frames: no flow there has a viewer: give it a `playout` (docs/LAB.md)"));
         }
         match runs.len() {
             0 => Err(Failure::usage(format!("no run is at {}", self.trace_at.join(" ")))),

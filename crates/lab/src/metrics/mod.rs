@@ -30,6 +30,6 @@ pub use record::{Record, SharedRecord, Within};
 pub use repair_names::Repair;
 pub use repairs::{Departure, NAMED, Repairs, Summary, Truth, Which};
 pub use unasked::Unasked;
-pub use video::{Came, Cut, Packets, SharedVideo, Video, Viewed};
+pub use video::{Came, Cut, FrameRow, Packets, SharedVideo, Video, Viewed};
 pub use wanted::Wanted;
 pub use window::Window;

@@ -63,6 +63,27 @@ impl Frame {
     }
 }
 
+/// What came of one frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FrameRow {
+    /// Its class.
+    pub class: FrameClass,
+    /// When it was made.
+    pub at: Instant,
+    /// Its bytes.
+    pub bytes: u64,
+    /// Into how many packets it was cut, how many of them came at all, and how many in time.
+    pub packets: usize,
+    /// See `packets`.
+    pub came: usize,
+    /// See `packets`.
+    pub in_time: usize,
+    /// When the last of them came, where all did.
+    pub whole: Option<Instant>,
+    /// Whether it could be decoded; none where that lies behind the end of the run.
+    pub decodable: Option<bool>,
+}
+
 /// What came of the frames made in a span.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Came {
@@ -192,6 +213,21 @@ impl Video {
     /// Every frame that was made: class, when made, bytes, and whether it was whole when it was due.
     pub fn made_frames(&self) -> impl Iterator<Item = (FrameClass, Instant, u64, bool)> {
         self.frames.iter().map(|f| (f.class, f.at, f.bytes.1 - f.bytes.0, f.is_whole_in_time()))
+    }
+
+    /// What came of each frame that was made, in the order they were sent.
+    pub fn rows(&self, until: Instant) -> impl Iterator<Item = FrameRow> {
+        let row = |(f, decodable): (&Frame, Option<bool>)| FrameRow {
+            class: f.class,
+            at: f.at,
+            bytes: f.bytes.1 - f.bytes.0,
+            packets: f.packets,
+            came: f.arrived,
+            in_time: f.in_time,
+            whole: f.whole,
+            decodable,
+        };
+        self.frames.iter().zip(self.decodable(until)).map(row)
     }
 
     /// Bytes of the frames made in a window, but for one that is made as the run ends.

@@ -94,7 +94,9 @@ impl StaleResults {
                 let same = rows.contains(&run(row)) && alike.get(&row.point[..]) == Some(&true);
                 if !same || now.stem(&s.name, &row.point, row.seed) != stem {
                     let captures = hosts.iter().map(|h| crate::trace::capture(&stem, h));
-                    let files = [format!("{stem}.csv"), format!("{stem}.jsonl")].into_iter().chain(captures);
+                    let files = [format!("{stem}.csv"), format!("{stem}.jsonl"), crate::trace::frames(&stem)]
+                        .into_iter()
+                        .chain(captures);
                     stale.extend(files.map(|f| Path::new("trace").join(f)));
                 }
             }

@@ -54,15 +54,24 @@ pub fn run_traced_as(
     let words: Vec<String> = names.iter().zip(&point.values).map(|(k, v)| format!("{k} {v}")).collect();
     let about = TracedRun { scenario: scenario.name.clone(), point: words.join(", "), seed };
     let plan = point.of_seed(seed).map_err(|e| RunError(e.to_string()))?;
-    let (row, tracer, _) = run_prepared(point, seed, |scene| {
+    let (row, (tracer, watched), _) = run_prepared(point, seed, |scene| {
         let flows = with_associations(&plan, scene).map(|(f, live)| flow(f, live, scene)).collect();
         let tracer = Tracer::create(dir, &stem, outputs, &plan.topology, &about, flows);
         if let Ok(tracer) = &tracer {
             watch(tracer, &plan, scene);
         }
-        tracer
+        let watched = plan.flows.iter().zip(&scene.flows).filter(|(f, _)| f.playout.is_some());
+        let watched: Vec<_> = watched.map(|(f, live)| (f.name.clone(), live.record.clone())).collect();
+        (tracer, watched)
     })?;
-    let files = tracer?.finish()?;
+    let tracer = tracer?;
+    for (name, record) in watched {
+        let record = record.borrow();
+        if let Some(video) = record.video() {
+            tracer.frames(&name, video.rows(plan.end()))?;
+        }
+    }
+    let files = tracer.finish()?;
     Ok((row, files))
 }
 

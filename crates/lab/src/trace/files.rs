@@ -2,6 +2,7 @@
 //! they are called `NAME.part`, so that an earlier trace stays whole until a later one is.
 
 use super::line::Line;
+use crate::metrics::FrameRow;
 use crate::numbers::csv_field;
 use anabranch_base::Instant;
 use anabranch_wire::{Direction, InterfaceId, LinkType, PcapngWriter};
@@ -19,11 +20,13 @@ pub struct Outputs {
     pub csv: bool,
     /// The event log, JSON lines.
     pub log: bool,
+    /// Every frame of films that are watched, as CSV.
+    pub frames: bool,
 }
 
 impl Outputs {
     /// All of them.
-    pub const ALL: Outputs = Outputs { pcap: true, csv: true, log: true };
+    pub const ALL: Outputs = Outputs { pcap: true, csv: true, log: true, frames: true };
 
     /// True when nothing was asked for.
     pub fn is_empty(self) -> bool {
@@ -46,6 +49,9 @@ type Out = BufWriter<File>;
 /// The head of the packet trace.
 const CSV_HEAD: &str = "time,event,place,from,to,size,kind,flow,path,number,tsn,cause,ecn\n";
 
+/// The head of the table of frames.
+const FRAMES_HEAD: &str = "flow,frame,class,time,bytes,packets,came,in-time,whole,decodable\n";
+
 /// Open files.
 pub(super) struct Files {
     dir: PathBuf,
@@ -53,6 +59,7 @@ pub(super) struct Files {
     outputs: Outputs,
     csv: Option<(PathBuf, Out)>,
     log: Option<(PathBuf, Out)>,
+    frames: Option<(PathBuf, Out)>,
     captures: BTreeMap<String, Capture>,
     /// Names of files that are still called otherwise.
     parts: Vec<PathBuf>,
@@ -90,6 +97,7 @@ impl Files {
         let mut files = Files {
             csv: None,
             log: None,
+            frames: None,
             dir: dir.to_path_buf(),
             stem: stem.to_owned(),
             outputs,
@@ -115,6 +123,34 @@ impl Files {
             }
             Err(source) => Err(TraceError { path, source }),
         }
+    }
+
+    /// A row for each frame of a flow. The file is there once a flow has frames.
+    pub(super) fn frames(&mut self, flow: &str, rows: impl Iterator<Item = FrameRow>) -> Result<(), TraceError> {
+        if !self.outputs.frames {
+            return Ok(());
+        }
+        if self.frames.is_none() {
+            let opened = self.open(self.dir.join(frames(&self.stem)))?;
+            let (_, out) = self.frames.insert(opened);
+            let written = out.write_all(FRAMES_HEAD.as_bytes());
+            self.keep(written, Which::Frames);
+        }
+        for (number, r) in rows.enumerate() {
+            let Some((_, out)) = &mut self.frames else { break };
+            let (at, whole) = (Seconds(r.at), r.whole.map_or(String::new(), |t| Seconds(t).to_string()));
+            let decodable = r.decodable.map_or("", |d| if d { "1" } else { "0" });
+            let (class, bytes, packets) = (r.class, r.bytes, r.packets);
+            let written = writeln!(
+                out,
+                "{},{number},{class:?},{at},{bytes},{packets},{},{},{whole},{decodable}",
+                csv_field(flow),
+                r.came,
+                r.in_time
+            );
+            self.keep(written, Which::Frames);
+        }
+        Ok(())
     }
 
     pub(super) fn wants(&self) -> Outputs {
@@ -191,6 +227,7 @@ impl Files {
         let path = match which {
             Which::Csv => self.csv.take().map(|f| f.0),
             Which::Log => self.log.take().map(|f| f.0),
+            Which::Frames => self.frames.take().map(|f| f.0),
             Which::Capture(host) => self.captures.get(host).map(|c| c.path.clone()),
         };
         let path = path.unwrap_or_else(|| self.dir.clone());
@@ -200,7 +237,7 @@ impl Files {
     /// Writes out what is buffered, gives the files their names and tells these. After a failure no file is left.
     pub(super) fn finish(&mut self) -> Result<Vec<PathBuf>, TraceError> {
         let mut all = Vec::new();
-        for (path, mut out) in self.csv.take().into_iter().chain(self.log.take()) {
+        for (path, mut out) in [self.csv.take(), self.log.take(), self.frames.take()].into_iter().flatten() {
             let flushed = out.flush();
             self.failed(flushed, &path);
             all.push(path);
@@ -249,6 +286,7 @@ impl Drop for Files {
 enum Which<'a> {
     Csv,
     Log,
+    Frames,
     Capture(&'a str),
 }
 
@@ -278,6 +316,11 @@ pub(crate) fn capture(stem: &str, host: &str) -> String {
     format!("{stem}-{}.pcapng", safe(host))
 }
 
+/// The name of the table of frames.
+pub(crate) fn frames(stem: &str) -> String {
+    format!("{stem}-frames.csv")
+}
+
 /// A node's name as part of a file name.
 fn safe(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_') { c } else { '-' }).collect()
@@ -297,7 +340,7 @@ impl std::fmt::Display for Seconds {
 mod tests {
     use super::*;
 
-    const BOTH: Outputs = Outputs { pcap: false, csv: true, log: true };
+    const BOTH: Outputs = Outputs { pcap: false, csv: true, log: true, frames: false };
 
     fn names(dir: &Path) -> Vec<String> {
         let mut names: Vec<String> =

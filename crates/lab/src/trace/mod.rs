@@ -2,6 +2,7 @@
 //!
 //! * `STEM-HOST.pcapng`: the packets of a host as they would be on a wire; Wireshark reads them.
 //! * `STEM.csv`: a row for each event of each packet of every flow.
+//! * `STEM-frames.csv`: a row for each frame of films that are watched.
 //! * `STEM.jsonl`: windows, queues, losses with their true cause, decisions with reasons; see [`Line`].
 //!
 //! A [`Tracer`] watches the network from outside; a [`Probe`] or [`TcpProbe`] sits at each sender. Neither changes what happens.
@@ -17,8 +18,8 @@ mod queue;
 mod tcp_probe;
 mod tracer;
 
-pub(crate) use files::capture;
 pub use files::{Outputs, TraceError};
+pub(crate) use files::{capture, frames};
 pub use flows::{TracedFlow, TracedRun};
 pub use line::{Cause, FlowLine, Line, OnLink, Way, Why, WindowChange};
 pub use probe::Probe;

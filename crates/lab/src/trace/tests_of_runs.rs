@@ -226,3 +226,50 @@ fn captures_of_tcp_and_udp_are_read_as_what_they_are() {
     assert!(count("receiver3", "tcp.flags.fin == 1") > 0);
     assert!(count("receiver4", "udp.length == 508 && ip.len == 528") > 100);
 }
+
+/// The table of frames adds up to what is measured of them.
+#[test]
+fn the_table_of_frames_is_what_a_viewer_saw() {
+    for loss in ["0%", "2%", "8%"] {
+        let text = format!(
+            r#"
+name = "film"
+duration = "10s"
+measure-from = "0s"
+metrics = ["film.frames", "film.whole-frames", "film.decodable-frames", "film.unusable-packets"]
+topology = {{ kind = "single-path", rate = "4mbit", delay = "40ms", loss = "{loss}" }}
+[[flow]]
+name = "film"
+transport = "udp"
+playout = "200ms"
+traffic = {{ kind = "video", rate = "2mbit" }}
+"#
+        );
+        let scenario = Scenario::parse("film.toml", &text, &|_| Err(String::new())).unwrap();
+        let point = scenario.points().unwrap().remove(0);
+        let dir = tempfile::tempdir().unwrap();
+        let frames = Outputs { frames: true, ..Outputs::default() };
+        let (row, files) = run_traced(&scenario, &point, 1, dir.path(), frames).unwrap();
+        assert_eq!(files, [dir.path().join("film-seed1-frames.csv")]);
+        let text = std::fs::read_to_string(&files[0]).unwrap();
+        let (head, lines) = text.split_once('\n').unwrap();
+        assert_eq!(head, "flow,frame,class,time,bytes,packets,came,in-time,whole,decodable");
+        let rows: Vec<Vec<&str>> = lines.lines().map(|l| l.split(',').collect()).collect();
+        // What is due behind the end is measured as nothing.
+        let number = |r: &[&str], i: usize| r[i].parse::<f64>().unwrap();
+        let due: Vec<&Vec<&str>> = rows.iter().filter(|r| number(r, 3) + 0.2 <= 10.0).collect();
+        let part = |of: usize| of as f64 / due.len() as f64;
+        let whole = part(due.iter().filter(|r| r[5] == r[7]).count());
+        let known: Vec<_> = due.iter().filter(|r| !r[9].is_empty()).collect();
+        let decodable = known.iter().filter(|r| r[9] == "1").count() as f64 / known.len() as f64;
+        let missing: f64 = due.iter().map(|r| number(r, 5) - number(r, 7)).sum();
+        let unusable = missing / due.iter().map(|r| number(r, 5)).sum::<f64>();
+        let measured: Vec<f64> = row.values.iter().map(|v| v.unwrap()).collect();
+        assert_eq!(measured[0], due.len() as f64, "{loss}");
+        for (table, measured) in [whole, decodable, unusable].into_iter().zip(&measured[1..]) {
+            assert!((table - measured).abs() < 1e-9, "{loss}: {table} {measured}");
+        }
+        assert!(rows.iter().all(|r| (r[5] == r[6]) == !r[8].is_empty()));
+        assert_eq!(loss == "0%", whole == 1.0);
+    }
+}

@@ -8,6 +8,7 @@ use super::line::{Cause, Line, Why};
 use super::probe::{Offer, Probe, Sending};
 use super::queue::Queue;
 use super::tcp_probe::TcpProbe;
+use crate::metrics::FrameRow;
 use crate::node::{SctpPacket, ip};
 use anabranch_base::Instant;
 use anabranch_sim::link::DropReason;
@@ -70,6 +71,14 @@ impl Tracer {
 
     fn index(&self, flow: &str) -> Option<usize> {
         lock(&self.state).flows.iter().position(|f| f.about.name == flow)
+    }
+
+    /// Notes what came of the frames of a flow, if a table of them is wanted.
+    ///
+    /// # Errors
+    /// Its file cannot be opened.
+    pub fn frames(&self, flow: &str, rows: impl Iterator<Item = FrameRow>) -> Result<(), TraceError> {
+        lock(&self.state).files.frames(flow, rows)
     }
 
     /// Writes out what is buffered and names the files.
