@@ -91,15 +91,16 @@ impl Forecast {
         }
         (forecast, luck)
     }
-    /// A usual flight: a usual round trip less the way back. The quickest flight and the quickest round trip of late are
-    /// seldom of one packet, and say together less than either. What is in flight beyond what a usual round trip holds
-    /// waits. A newest flight that is longer counts up to a whole round trip, since how that divides is a guess.
+    /// A usual flight: a usual round trip less the way back. The quickest flight of late and what a usual round trip takes
+    /// longer than the quickest of late are of two packets: their sum is shorter than a usual flight. What is in flight beyond
+    /// what a usual round trip holds waits, and what makes the newest flights longer than a usual round trip is that queue.
+    /// Without one the delay itself has risen.
     fn usually(now: Instant, p: &PathView, forecast: Forecast, luck: Duration) -> Self {
         let usual = p.without_queue().usual().min(newest_rtt(now, p) + luck);
         let back = p.min_rtt.saturating_sub(if p.one_way.is_zero() { p.min_rtt / 2 } else { p.one_way });
-        let flight = usual.saturating_sub(back).max(forecast.flight.min(usual));
         let queued = p.in_flight.saturating_sub(forecast.rate.bytes_in(usual));
-        Forecast { flight, queued, ..forecast }
+        let newest = if queued > 0 { forecast.flight.min(usual) } else { forecast.flight };
+        Forecast { flight: usual.saturating_sub(back).max(newest), queued, ..forecast }
     }
     /// This forecast with a flight time of at least `flight`.
     pub fn at_least(self, flight: Duration) -> Self {
@@ -229,8 +230,9 @@ mod tests {
                 s.paths[0].recent_one_way = ms(usually + 5);
                 assert_eq!(flight(&s), ms(usually + 5), "longer than usual");
                 s.paths[0].recent_one_way = ms(usual * 3);
-                assert_eq!(flight(&s), ms(usual), "the rest is a queue");
+                assert_eq!(flight(&s), ms(usual * 3), "nothing stands there: the path has become longer");
                 s.paths[0].in_flight = 30_000 + rate(&s.paths[0]).bytes_in(ms(usual));
+                assert_eq!(flight(&s), ms(usual), "the rest is a queue");
                 assert_eq!(Forecast::and_luck(s.now, &s.paths[0]).0.queued, 30_000, "beyond a usual round trip");
             }
         }

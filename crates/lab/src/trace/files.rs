@@ -91,7 +91,7 @@ pub(super) struct CsvRow<'a> {
 
 impl Files {
     /// Creates the folder and the files that are wanted from the start: `STEM.csv`, `STEM.jsonl`; captures
-    /// `STEM-HOST.pcapng` follow with their first packet.
+    /// `STEM-HOST.pcapng` follow with their first packet, and `STEM-frames.csv` with its first flow.
     pub(super) fn create(dir: &Path, stem: &str, outputs: Outputs) -> Result<Self, TraceError> {
         std::fs::create_dir_all(dir).map_err(|source| TraceError { path: dir.to_path_buf(), source })?;
         let mut files = Files {
@@ -125,9 +125,9 @@ impl Files {
         }
     }
 
-    /// A row for each frame of a flow. The file is there once a flow has frames.
+    /// A row for each frame of a flow that is watched: the file `STEM-frames.csv` is there once there is one.
     pub(super) fn frames(&mut self, flow: &str, rows: impl Iterator<Item = FrameRow>) -> Result<(), TraceError> {
-        if !self.outputs.frames {
+        if !self.outputs.frames || self.failure.is_some() {
             return Ok(());
         }
         if self.frames.is_none() {

@@ -139,8 +139,8 @@ impl EarliestArrival {
             let risky = c.class < 2 && open.path.loss > SOME_LOSS;
             now + here + open.slack <= d && (!risky || waits || now + Self::repaired(c, best, open) <= d)
         };
-        // Where packets overtake each other no arrival of what others depend on is worth anything that is less likely to be
-        // in time: by the time to spare, in parts of what arrivals vary by. With twice as much to spare it is sure.
+        // What others depend on waits for the full path where that is likelier to bring it in time, by the time to spare in
+        // parts of what arrivals vary by; unless twice as much as is asked for is to spare here.
         let likelier_there = |d: Instant| {
             let spare = |arrival: Duration| u128::from(d.since(now + arrival).as_nanos());
             let varies = |o: &Offer<'_>| u128::from(o.slack.as_nanos());

@@ -141,7 +141,7 @@ fn a_sooner_arrival_that_is_less_likely_to_be_in_time_is_worth_nothing() {
     let slow = Decision::Send { index: 0, path: PathId(1) };
     for life in [200, 220, 250] {
         // The flight of the fast path is 15 ms, its queue 13 ms, and the time to spare there 20 ms.
-        for busy in (145..life - 55).step_by(5) {
+        for busy in (145..life - 40).step_by(5) {
             assert_eq!(long_frame(busy, life, true), Decision::Blocked, "{busy} of {life} ms");
         }
         for busy in [life - 25, life, life * 2] {
