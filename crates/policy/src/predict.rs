@@ -86,8 +86,15 @@ impl Forecast {
     /// path of which nothing is news, it is not the quickest of a few that counts but what a flight usually takes.
     pub fn and_luck(now: Instant, p: &PathView) -> (Self, Duration) {
         let (forecast, luck) = (Forecast::of(now, p), luck(now, p));
-        if p.reorders(now) || !is_fresh(now, p) {
+        // On a path that is steady beside them a standing queue is what the newest flights have in common.
+        let unsteady = p.unloaded_deviation * LUCKIEST > p.min_rtt;
+        if p.reorders(now) && unsteady {
             return (Forecast::usually(now, p, forecast, luck), Duration::ZERO);
+        }
+        if p.reorders(now) || !is_fresh(now, p) {
+            // What the path holds takes as long.
+            let queued = forecast.queued.saturating_sub(forecast.rate.bytes_in(luck));
+            return (Forecast { flight: forecast.flight + luck, queued, ..forecast }, Duration::ZERO);
         }
         (forecast, luck)
     }
