@@ -86,9 +86,8 @@ impl Forecast {
     /// path of which nothing is news, it is not the quickest of a few that counts but what a flight usually takes.
     pub fn and_luck(now: Instant, p: &PathView) -> (Self, Duration) {
         let (forecast, luck) = (Forecast::of(now, p), luck(now, p));
-        // On a path that is steady beside them a standing queue is what the newest flights have in common.
-        let unsteady = p.unloaded_deviation * LUCKIEST > p.min_rtt;
-        if p.reorders(now) && unsteady {
+        // On a steady path what the newest flights have in common is a standing queue.
+        if p.reorders(now) && !p.without_queue().comes_apart_by().is_zero() {
             return (Forecast::usually(now, p, forecast, luck), Duration::ZERO);
         }
         if p.reorders(now) || !is_fresh(now, p) {
@@ -242,6 +241,22 @@ mod tests {
                 assert_eq!(flight(&s), ms(usual), "the rest is a queue");
                 assert_eq!(Forecast::and_luck(s.now, &s.paths[0]).0.queued, 30_000, "beyond a usual round trip");
             }
+        }
+    }
+
+    /// A steady path on which a queue stands: what is newest counts, with what a usual round trip takes longer.
+    #[test]
+    fn a_steady_path_is_forecast_by_its_newest_flights() {
+        for (deviation, steady) in [(1, true), (7, true), (8, false), (20, false)] {
+            let mut s = Scene::new(1, 0);
+            s.paths[0].capacity = Rate::from_bytes_per_sec(1_000_000);
+            let now = s.now;
+            let p = s.rtt(0, 30);
+            (p.one_way, p.unloaded_rtt, p.unloaded_deviation, p.jitter) = (ms(15), ms(50), ms(deviation), ms(30));
+            (p.recent_rtt, p.recent_one_way) = (ms(40), ms(18));
+            (p.sampled_at, p.overtaken_at) = (Some(now), Some(now));
+            let flight = Forecast::and_luck(s.now, &s.paths[0]).0.flight;
+            assert_eq!(flight, if steady { ms(18 + 10) } else { ms(50 - 15) }, "{deviation} ms");
         }
     }
 

@@ -238,9 +238,7 @@ impl RttEstimator {
     }
     /// By how much packets come apart on their way where each takes its own time; zero where they do not.
     pub fn comes_apart_by(&self, reorders: bool) -> Duration {
-        let usual = self.without_queue(reorders);
-        let apart = usual.deviation * APART;
-        if reorders && apart > usual.least { apart } else { Duration::ZERO }
+        if reorders { self.without_queue(reorders).comes_apart_by() } else { Duration::ZERO }
     }
     /// What nearly every round trip takes at the least, and not the luckiest alone.
     pub fn most_take(&self, reorders: bool) -> Duration {

@@ -66,19 +66,19 @@ impl Frame {
 /// What came of one frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FrameRow {
-    /// Its class.
+    /// Which frames depend on it.
     pub class: FrameClass,
-    /// When it was made.
+    /// When the source handed it over; it is due the flow's `playout` later.
     pub at: Instant,
-    /// Its bytes.
+    /// Size of the frame itself, without headers.
     pub bytes: u64,
-    /// Into how many packets it was cut, how many of them came at all, and how many in time.
+    /// Into how many packets it was cut.
     pub packets: usize,
-    /// See `packets`.
+    /// How many of those packets came, late ones among them.
     pub came: usize,
-    /// See `packets`.
+    /// How many came before the frame was due.
     pub in_time: usize,
-    /// When the last of them came, where all did.
+    /// When the last of its packets came; none where one never did.
     pub whole: Option<Instant>,
     /// Whether it could be decoded; none where that lies behind the end of the run.
     pub decodable: Option<bool>,

@@ -126,12 +126,18 @@ impl Files {
     }
 
     /// A row for each frame of a flow that is watched: the file `STEM-frames.csv` is there once there is one.
-    pub(super) fn frames(&mut self, flow: &str, rows: impl Iterator<Item = FrameRow>) -> Result<(), TraceError> {
+    pub(super) fn frames(&mut self, flow: &str, rows: impl Iterator<Item = FrameRow>) {
         if !self.outputs.frames || self.failure.is_some() {
-            return Ok(());
+            return;
         }
         if self.frames.is_none() {
-            let opened = self.open(self.dir.join(frames(&self.stem)))?;
+            let opened = match self.open(self.dir.join(frames(&self.stem))) {
+                Ok(opened) => opened,
+                Err(e) => {
+                    self.failure.get_or_insert(e);
+                    return;
+                }
+            };
             let (_, out) = self.frames.insert(opened);
             let written = out.write_all(FRAMES_HEAD.as_bytes());
             self.keep(written, Which::Frames);
@@ -150,7 +156,6 @@ impl Files {
             );
             self.keep(written, Which::Frames);
         }
-        Ok(())
     }
 
     pub(super) fn wants(&self) -> Outputs {

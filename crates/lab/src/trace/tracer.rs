@@ -74,11 +74,8 @@ impl Tracer {
     }
 
     /// Notes what came of the frames of a flow, if a table of them is wanted.
-    ///
-    /// # Errors
-    /// Its file cannot be opened.
-    pub fn frames(&self, flow: &str, rows: impl Iterator<Item = FrameRow>) -> Result<(), TraceError> {
-        lock(&self.state).files.frames(flow, rows)
+    pub fn frames(&self, flow: &str, rows: impl Iterator<Item = FrameRow>) {
+        lock(&self.state).files.frames(flow, rows);
     }
 
     /// Writes out what is buffered and names the files.
