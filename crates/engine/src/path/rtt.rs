@@ -26,9 +26,12 @@ pub(crate) struct RttEstimator {
     jitter: Duration,
     /// Mean difference between a sample and the next, over as many.
     step: Duration,
+    /// Mean over the last sixty-four samples or so.
+    long_mean: Duration,
     stalled_at: Option<Instant>,
     unloaded: Unloaded,
-    /// The least `mean` over the last 5 to 10 s, once it is one of as many as count, and how many there were.
+    /// The least `long_mean` over the last 5 to 10 s, once it is one of as many as count, and how many there were. Of means
+    /// of fewer the least is far below what round trips take: where they vary by 40 ms, of sixteen by as much.
     steady: Least,
     samples: u8,
     /// What the handshake took, for a path on which data leave before anything was measured.
@@ -71,8 +74,13 @@ impl Unloaded {
 /// Mean deviations between the first and the last of some packets that overtake each other, and by which the luckiest of
 /// many is quicker than most.
 const APART: u64 = 4;
+/// Mean deviations, as the newest samples have them, within which the mean is from the luckiest: they are too small by
+/// half now and then.
+const MOST_APART: u64 = 8;
 /// Weight of a sample in the mean: one in so many.
 const MEAN_OF: u64 = 16;
+/// And in the long one.
+const LONG_MEAN_OF: u64 = 64;
 /// Least span of what counts as recent.
 const RECENT: Duration = Duration::from_millis(50);
 
@@ -87,8 +95,8 @@ impl RttEstimator {
         self.min.update(now, rtt, MIN_WINDOW / 2);
         self.recent.update(now, rtt, self.mean.max(RECENT));
         self.samples = self.samples.saturating_add(1);
-        if u64::from(self.samples) >= MEAN_OF {
-            self.steady.update(now, self.mean, MIN_WINDOW / 2);
+        if u64::from(self.samples) >= LONG_MEAN_OF {
+            self.steady.update(now, self.long_mean, MIN_WINDOW / 2);
         }
         let off = self.srtt.abs_diff(rtt);
         self.deviation = if self.last_smoothed_at.is_none() { rtt / 2 } else { (self.deviation * 31 + off) / 32 };
@@ -169,15 +177,20 @@ impl RttEstimator {
     /// of the smallest round trips.
     fn update_mean(&mut self, now: Instant, rtt: Duration) {
         let Some(before) = self.last_at else {
-            (self.mean, self.jitter, self.step) = (rtt, rtt / 8, rtt / 8);
+            (self.mean, self.jitter, self.step, self.long_mean) = (rtt, rtt / 8, rtt / 8, rtt);
             return;
         };
         let scale = (self.min_rtt().as_nanos() * 2).max(RECENT.as_nanos());
-        let weight = (now.since(before).as_nanos() * MEAN_OF / scale).clamp(1, MEAN_OF / 2);
-        let mix = |old: Duration, new: Duration| (old * (MEAN_OF - weight) + new * weight) / MEAN_OF;
-        self.jitter = mix(self.jitter, self.mean.abs_diff(rtt));
-        self.step = mix(self.step, self.last.abs_diff(rtt));
-        self.mean = mix(self.mean, rtt);
+        let weight = |most: u64| (now.since(before).as_nanos() * MEAN_OF / scale).clamp(1, most);
+        let mix = |old: Duration, new: Duration, weight: u64, of: u64| (old * (of - weight) + new * weight) / of;
+        let short = |old: Duration, new: Duration| mix(old, new, weight(MEAN_OF / 2), MEAN_OF);
+        self.jitter = short(self.jitter, self.mean.abs_diff(rtt));
+        self.step = short(self.step, self.last.abs_diff(rtt));
+        self.mean = short(self.mean, rtt);
+        // The first ones count alike.
+        let weight = weight(LONG_MEAN_OF / 2);
+        let of = u64::from(self.samples).clamp(weight + 1, LONG_MEAN_OF.max(weight + 1));
+        self.long_mean = mix(self.long_mean, rtt, weight, of);
     }
 
     /// When the last sample was taken.
@@ -229,12 +242,16 @@ impl RttEstimator {
     pub fn without_queue(&self, reorders: bool) -> UnqueuedRtt {
         let Unloaded { mean, deviation, .. } = self.unloaded;
         let least = self.min_rtt();
-        let varies = self.jitter.min(self.deviation).min(self.step);
+        let varies = self.varies();
         if reorders && varies * APART > least {
-            let steady = self.steady.get().min(least + varies * APART);
+            let steady = self.steady.get().min(least + varies * MOST_APART);
             return UnqueuedRtt { least, mean: mean.max(steady), deviation: deviation.max(varies) };
         }
         UnqueuedRtt { least, mean, deviation }
+    }
+    /// Mean deviation of the newest samples that no queue explains: what is new with each packet.
+    pub fn varies(&self) -> Duration {
+        self.jitter.min(self.deviation).min(self.step)
     }
     /// By how much packets come apart on their way where each takes its own time; zero where they do not.
     pub fn comes_apart_by(&self, reorders: bool) -> Duration {
