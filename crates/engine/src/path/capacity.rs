@@ -22,6 +22,8 @@ const LONGER: Duration = Duration::from_millis(200);
 const LONGEST: Duration = Duration::from_millis(400);
 /// Packets that make a measurement.
 const ENOUGH: u32 = 5;
+/// Mean deviations of its packets by which the time of the largest sample of a path is too short.
+const LUCKY: u64 = 2;
 /// Points of the way between two measurements.
 const MARKS: usize = 8;
 /// A bottleneck that was idle for so long, as far as is known, held nothing: a rate that is a little less than was
@@ -157,8 +159,22 @@ struct Outflow {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RateSample {
     pub rate: Rate,
+    /// The time in which it was delivered.
+    pub span: Duration,
     /// The sender had less to send than the path would have taken.
     pub app_limited: bool,
+}
+
+impl RateSample {
+    /// This sample of a path whose packets come apart by `varies`, a mean deviation: it begins with one that came a little
+    /// late and ends with one that came a little early, or it would not be the largest. Taken for longer by what that may
+    /// be, and by an eighth at most, it is as often too large as too small.
+    pub fn of_a_varying_path(self, varies: Duration) -> RateSample {
+        let longer = (varies * LUCKY).min(self.span / 8);
+        let (span, all) = (self.span.as_nanos(), (self.span + longer).as_nanos().max(1));
+        let rate = u128::from(self.rate.bytes_per_sec()) * u128::from(span) / u128::from(all);
+        RateSample { rate: Rate::from_bytes_per_sec(rate as u64), ..self }
+    }
 }
 
 impl Empty for Capacity {
@@ -201,6 +217,11 @@ impl Capacity {
         }
         self.filled[0] |= !s.app_limited;
         self.best[0] = self.best[0].max(s.rate);
+    }
+
+    /// Is it no less than the largest sample is too large by, by chance?
+    pub fn is_nearly_all(&self, rate: Rate) -> bool {
+        rate.bytes_per_sec() >= self.best().bytes_per_sec() / 5 * 4
     }
 
     /// What a train of packets showed: better than nothing until data show what the path carries.

@@ -32,7 +32,7 @@ impl Run {
                 },
                 MS(50),
             );
-            let s = RateSample { rate: Rate::of(1_000, MS(gap)), app_limited: !queued };
+            let s = RateSample { rate: Rate::of(1_000, MS(gap)), span: MS(gap), app_limited: !queued };
             self.c.sample(self.at, s, MS(50));
         }
         self
@@ -70,7 +70,7 @@ fn what_came_out_of_a_queue_for_a_while_counts_more_than_the_largest_sample() {
         let mut r = Run::new();
         r.go(500, 1, false);
         for (rate, app_limited) in [(1_150_000, false), (1_200_000, true)] {
-            r.c.sample(r.at, RateSample { rate: Rate::from_bytes_per_sec(rate), app_limited }, MS(50));
+            r.c.sample(r.at, RateSample { rate: Rate::from_bytes_per_sec(rate), span: MS(50), app_limited }, MS(50));
         }
         r.go(millis, 1, true).go(10, 10, false);
         let believed = if millis < 200 { 1_200_000 } else { 1_000_000 };
@@ -249,4 +249,46 @@ fn silence_says_nothing() {
     r.at += MS(2_000);
     r.go(4, 1, true);
     assert!(r.is_near(1_000_000), "{}", r.rate());
+}
+
+/// Spans between packets of a path that delivers a megabyte each second and whose packets each take a time of their own.
+#[test]
+fn the_largest_sample_of_a_path_that_varies_is_nearer_to_what_it_carries() {
+    let mut state = 7_u64;
+    let mut draw = || {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        (((mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb) >> 33) % 1_000) as f64 / 1_000.0
+    };
+    for (span, deviation) in [(40.0, 1.0), (60.0, 1.0), (60.0, 2.0), (100.0, 3.0)] {
+        // Four evenly distributed parts: near a normal distribution of this mean deviation, to and fro.
+        let mut off = || ((0..4).map(|_| draw()).sum::<f64>() - 2.0) * deviation / 0.465;
+        let (mut plain, mut largest) = (0_u64, 0_u64);
+        for _ in 0..60 {
+            let took = Duration::from_secs_f64((span + off() - off()) / 1e3);
+            let s = RateSample { rate: Rate::of(span as u64 * 1_000, took), span: took, app_limited: false };
+            let varies = Duration::from_secs_f64(deviation / 1e3);
+            plain = plain.max(s.rate.bytes_per_sec());
+            largest = largest.max(s.of_a_varying_path(varies).rate.bytes_per_sec());
+        }
+        let (too_large, was) = (largest.saturating_sub(1_000_000), plain - 1_000_000);
+        assert!(was > 40_000, "{span} ms, {deviation}: {plain}");
+        assert!(largest > 970_000 && too_large < was / 5 * 3, "{span} ms, {deviation}: {largest}, {plain} as it came");
+    }
+    let s = RateSample { rate: Rate::from_bytes_per_sec(900_000), span: MS(40), app_limited: true };
+    assert_eq!(s.of_a_varying_path(Duration::ZERO).rate, s.rate, "a steady path");
+    assert_eq!(s.of_a_varying_path(MS(50)).rate.bytes_per_sec(), 800_000, "longer by an eighth at most");
+}
+
+/// Samples that the source limited count where they are hardly less than the largest, and it is then no more than a lower
+/// bound that more may be behind.
+#[test]
+fn what_is_hardly_less_than_the_largest_sample_is_nearly_all() {
+    let mut r = Run::new();
+    r.c.sample(r.at, RateSample { rate: Rate::from_bytes_per_sec(1_000_000), span: MS(50), app_limited: true }, MS(50));
+    assert!(r.c.is_lower_bound());
+    let nearly = |rate| r.c.is_nearly_all(Rate::from_bytes_per_sec(rate));
+    assert_eq!([700_000, 790_000, 810_000, 1_200_000].map(nearly), [false, false, true, true]);
+    r.c.sample(r.at, RateSample { rate: Rate::from_bytes_per_sec(900_000), span: MS(50), app_limited: false }, MS(50));
+    assert!(!r.c.is_lower_bound());
 }

@@ -3,9 +3,12 @@
 use super::Path;
 use super::capacity::{Delivered, RateSample};
 use anabranch_base::{Duration, Instant};
+use anabranch_policy::view::UnqueuedRtt;
 
 /// Queueing that is taken for one although the sender did not fill the path.
 const CLEAR_QUEUE: Duration = Duration::from_millis(40);
+/// Queueing of a whole round trip's packets that is less than this is none.
+const SHORT_QUEUE: Duration = Duration::from_millis(2);
 
 impl Path {
     /// More is under way than the path holds: it is busy for a while, whatever the sender does.
@@ -15,6 +18,13 @@ impl Path {
         let held = self.capacity.rate().bytes_in(takes);
         // A path that has become longer holds more: only where acknowledgements show a queue is that much one.
         held > 0 && self.capacity.closes_pauses() && self.flight.bytes() > held + held / 2
+    }
+
+    /// Did all packets of the newest round trips stand in a queue?
+    fn stands_queued(&self, usual: &UnqueuedRtt) -> bool {
+        let usual = usual.usual();
+        let doubt = (usual / 8).max(self.rtt.varies() * 2).max(SHORT_QUEUE);
+        self.rtt.recent() > usual + doubt
     }
 
     /// Notes what the newest packet acknowledged says of the path, after its round trip was sampled.
@@ -49,7 +59,12 @@ impl Path {
             self.rtt.forget_longer(now);
         }
         if let Some(s) = sample {
-            self.capacity.sample(now, s, self.rtt.mean());
+            let varies = if reorders { self.rtt.varies() } else { Duration::ZERO };
+            let s = s.of_a_varying_path(varies);
+            // Where even the quickest of the newest round trips stood in a queue, the source offered all that the path carries. A
+            // path that became longer looks alike, but for what comes of it.
+            let app_limited = s.app_limited && !(self.capacity.is_nearly_all(s.rate) && self.stands_queued(&usual));
+            self.capacity.sample(now, RateSample { app_limited, ..s }, self.rtt.mean());
         }
     }
 }

@@ -101,7 +101,7 @@ impl RateEstimator {
             return None;
         }
         let sample = Rate::of(bytes, span);
-        let answer = Some(RateSample { rate: sample, app_limited: at_send.app_limited });
+        let answer = Some(RateSample { rate: sample, span, app_limited: at_send.app_limited });
         if at_send.app_limited && sample <= self.delivery_rate() {
             return answer;
         }
