@@ -44,7 +44,7 @@ pub(super) const POLICY: Policy<dyn PathScheduler> = Policy {
 const SOME_LOSS: Ppm = Ppm(500);
 /// One part of so many of a message's life: as long as that the best path has to have something to send before another one
 /// takes what may be late there.
-const BUSY: u64 = 8;
+const BUSY: u64 = 7;
 /// Packets in flight that say how a path is now.
 const FEW: u32 = 4;
 
