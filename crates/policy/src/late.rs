@@ -38,6 +38,10 @@ const DELAYS: f64 = 0.1;
 const LATELY: Duration = Duration::from_secs(1);
 /// Nothing joins a block when nothing has for the time of so many packets.
 const PACKETS: u64 = 2;
+/// But a block of fewer than so many chunks gathers more for so long: of a source that offers one after the other, each sum
+/// saves more of a few than of one.
+const FEW: usize = 4;
+const GATHERS: Duration = Duration::from_millis(15);
 /// So long after a look at what is in flight another one may find more.
 const AGAIN: Duration = Duration::from_millis(1);
 /// So many packets of new data that have not left wait for a window.
@@ -237,21 +241,29 @@ impl Late {
         let rest = self.rest.take().filter(|(path, _)| *path == by.id).map(|(_, behind)| behind);
         let here = || self.candidates.iter().filter(|c| c.path == by.id);
         self.fresh = self.fresh.without(by.id);
-        let Some(last) = here().map(|c| c.deadline).max() else { return };
-        let of_block = |c: &&Candidate| c.deadline + TOGETHER >= last && rest.is_none_or(|t| c.tsn.after(t));
-        let Some(due) = here().filter(of_block).map(|c| c.deadline).min() else { return };
-        let newest = here().filter(of_block).map(|c| c.sent).max();
-        let Some(newest) = newest.filter(|s| *s > self.judged || rest.is_some()) else { return };
+        let judged = self.judged;
+        let unjudged = || here().filter(|c| rest.map_or(c.sent > judged, |behind| c.tsn.after(behind)));
+        let Some(due) = unjudged().map(|c| c.deadline).min() else { return };
+        let of_block = || unjudged().filter(|c| c.deadline <= due + GATHERS);
+        let sent = || of_block().map(|c| c.sent);
+        let Some((oldest, newest)) = sent().min().zip(sent().max()) else { return };
         let packet = crate::predict::rate(by).time_for(by.mtu);
+        let gathers = sent().take(FEW).count() < FEW && cx.now < oldest + GATHERS;
         let joined = newest + packet * PACKETS;
-        if joined > cx.now && rest.is_none() {
+        let joined = if gathers { joined.max(cx.now + packet.max(AGAIN)).min(oldest + GATHERS) } else { joined };
+        // Another block has begun behind it.
+        let ended = unjudged().any(|c| c.deadline > due + GATHERS);
+        if joined > cx.now && rest.is_none() && !ended {
             (self.looks, self.fresh) = (Some(joined), self.fresh.with(by.id));
             return;
+        }
+        if ended {
+            (self.looks, self.fresh) = (Some(cx.now + AGAIN), self.fresh.with(by.id));
         }
         self.judged = newest;
         let Some(ages) = self.ages.get(by.id.index()) else { return };
         let mut cover = Cover::default();
-        here().filter(of_block).for_each(|c| cover.add(c.tsn, self.missing(cx, by.id, c, c.deadline)));
+        of_block().for_each(|c| cover.add(c.tsn, self.missing(cx, by.id, c, c.deadline)));
         // One leaves behind the other.
         let comes = |k: u64| 1.0 - ages.missing(by, Duration::ZERO, due.since(cx.now).saturating_sub(packet * k));
         let solved = saves(cover.parts(), code, cover.parts().len().min(most));

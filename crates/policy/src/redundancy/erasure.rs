@@ -350,6 +350,9 @@ impl Redundancy for Erasure {
 }
 
 #[cfg(test)]
+#[path = "erasure/gathers.rs"]
+mod gathers;
+#[cfg(test)]
 #[path = "erasure/looks.rs"]
 mod looks;
 #[cfg(test)]
