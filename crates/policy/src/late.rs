@@ -9,7 +9,8 @@
 //! there was, down where some is left over; where new data wait, a sum costs nearly what a packet of theirs is worth.
 //! A path that has room when new data have been offered all of it is another place: where packets overtake each other, a
 //! sum that leaves behind what is late there comes before it as likely as not. So what left together there has its sums at
-//! once, by the path itself, as many as are worth it with the probability that each comes in time.
+//! once, by the path itself, as many as are worth it with the probability that each comes in time; what leaves one by one
+//! is gathered for a moment first.
 
 use crate::view::{AssocView, ChunkView, PathView};
 use ages::Ages;
@@ -38,8 +39,8 @@ const DELAYS: f64 = 0.1;
 const LATELY: Duration = Duration::from_secs(1);
 /// Nothing joins a block when nothing has for the time of so many packets.
 const PACKETS: u64 = 2;
-/// But a block of fewer than so many chunks gathers more for so long: of a source that offers one after the other, each sum
-/// saves more of a few than of one.
+/// But a block of fewer than so many chunks on which no others depend gathers more for so long: of a source that offers one
+/// after the other, each sum saves more of a few than of one.
 const FEW: usize = 4;
 const GATHERS: Duration = Duration::from_millis(15);
 /// So long after a look at what is in flight another one may find more.
@@ -112,6 +113,8 @@ struct Candidate {
     path: PathId,
     sent: Instant,
     deadline: Instant,
+    /// Others depend on it.
+    needed: bool,
 }
 
 /// What is known of lateness, and the block whose turn it is.
@@ -248,7 +251,8 @@ impl Late {
         let sent = || of_block().map(|c| c.sent);
         let Some((oldest, newest)) = sent().min().zip(sent().max()) else { return };
         let packet = crate::predict::rate(by).time_for(by.mtu);
-        let gathers = sent().take(FEW).count() < FEW && cx.now < oldest + GATHERS;
+        let few = of_block().take(FEW).count() < FEW && !of_block().any(|c| c.needed);
+        let gathers = few && cx.now < oldest + GATHERS;
         let joined = newest + packet * PACKETS;
         let joined = if gathers { joined.max(cx.now + packet.max(AGAIN)).min(oldest + GATHERS) } else { joined };
         // Another block has begun behind it.
@@ -277,7 +281,7 @@ impl Late {
     }
     /// Notes a chunk in flight.
     pub fn note(&mut self, path: PathId, c: &ChunkView, sent: Instant, deadline: Instant) {
-        self.candidates.push(Candidate { tsn: c.tsn, path, sent, deadline });
+        self.candidates.push(Candidate { tsn: c.tsn, path, sent, deadline, needed: c.class < 2 });
     }
     /// With what probability a chunk will not have come at `due`, and a sum that leaves `by` this path will have.
     fn missing(&self, cx: &AssocView<'_>, by: PathId, c: &Candidate, due: Instant) -> f64 {

@@ -9,7 +9,8 @@
 //! its best in the last ten seconds, so that a bad moment that is over cannot keep data off a path for ever.
 //!
 //! The quickest of a few round trips can be luck. Who asks with `Forecast::and_luck` learns by how much, and has it in the
-//! flight where packets overtake each other and on a path of which nothing is news.
+//! flight on a path of which nothing is news. Where packets overtake each other both flight and queue are counted by what a
+//! round trip usually takes there.
 
 use crate::view::PathView;
 use anabranch_base::{Duration, Instant, Ppm, Rate};

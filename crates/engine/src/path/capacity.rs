@@ -7,6 +7,8 @@
 //! little above it are lowered to it when the queue is gone. A path that became longer
 //! looks alike, and must not: what came as fast as it was sent, apart from a single jump, waited in no queue, unless the
 //! sender paused meanwhile and the path did not.
+//! The largest of many samples is one that chance made large, where packets take times of their own: there each counts for a
+//! little longer than it took ([`RateSample::of_a_varying_path`]).
 //! Silence says nothing of the rate: without acknowledgements the estimate stays what it was.
 
 use super::jumps::Jumps;
