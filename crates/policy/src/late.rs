@@ -9,8 +9,8 @@
 //! there was, down where some is left over; where new data wait, a sum costs nearly what a packet of theirs is worth.
 //! A path that has room when new data have been offered all of it is another place: where packets overtake each other, a
 //! sum that leaves behind what is late there comes before it as likely as not. So what left together there has its sums at
-//! once, by the path itself, as many as are worth it with the probability that each comes in time; what leaves one by one
-//! is gathered for a moment first.
+//! once, by the path itself, as many as are worth it with the probability that each comes in time; a few on which no
+//! others depend are gathered for a moment first.
 
 use crate::view::{AssocView, ChunkView, PathView};
 use ages::Ages;
@@ -127,8 +127,10 @@ pub(crate) struct Late {
     looks: Option<Instant>,
     /// What left last by this path behind this TSN had no room in the block beside.
     rest: Option<(PathId, Tsn)>,
-    /// When the newest chunk had left of the block that was judged last; by which paths anything has left since one was.
+    /// When the newest chunk had left of the block that was judged last, and of each path's; by which paths anything has left
+    /// since one was.
     judged: Instant,
+    judged_of: Vec<Instant>,
     fresh: PathSet,
     /// When new data last waited.
     waited: Instant,
@@ -154,6 +156,7 @@ impl Late {
             looks: None,
             rest: None,
             judged: Instant::ZERO,
+            judged_of: vec![],
             fresh: PathSet::EMPTY,
             waited: Instant::ZERO,
             wakes: None,
@@ -239,12 +242,12 @@ impl Late {
     /// Of what was noted what left last by this path and is due together, when nothing more joins it: as many sums as are
     /// worth it, by the path itself, which has room that nothing new wants. Packets overtake each other there: a sum comes
     /// before what it makes up for, as likely as not.
-    pub fn choose_beside(&mut self, cx: &AssocView<'_>, by: &PathView, code: Code, most: usize) {
+    pub fn choose_beside(&mut self, cx: &AssocView<'_>, by: &PathView, takes: Duration, code: Code, most: usize) {
         (self.beside, self.looks) = (None, None);
         let rest = self.rest.take().filter(|(path, _)| *path == by.id).map(|(_, behind)| behind);
         let here = || self.candidates.iter().filter(|c| c.path == by.id);
         self.fresh = self.fresh.without(by.id);
-        let judged = self.judged;
+        let judged = self.judged_of.get(by.id.index()).copied().unwrap_or(Instant::ZERO);
         let unjudged = || here().filter(|c| rest.map_or(c.sent > judged, |behind| c.tsn.after(behind)));
         let Some(due) = unjudged().map(|c| c.deadline).min() else { return };
         let of_block = || unjudged().filter(|c| c.deadline <= due + GATHERS);
@@ -254,6 +257,8 @@ impl Late {
         let few = of_block().take(FEW).count() < FEW && !of_block().any(|c| c.needed);
         let gathers = few && cx.now < oldest + GATHERS;
         let joined = newest + packet * PACKETS;
+        // A sum that left later would be too late.
+        let gathers = gathers && cx.now + takes + packet.max(AGAIN) * PACKETS < due;
         let joined = if gathers { joined.max(cx.now + packet.max(AGAIN)).min(oldest + GATHERS) } else { joined };
         // Another block has begun behind it.
         let ended = unjudged().any(|c| c.deadline > due + GATHERS);
@@ -265,6 +270,12 @@ impl Late {
             (self.looks, self.fresh) = (Some(cx.now + AGAIN), self.fresh.with(by.id));
         }
         self.judged = newest;
+        if self.judged_of.len() <= by.id.index() {
+            self.judged_of.resize(by.id.index() + 1, Instant::ZERO);
+        }
+        if let Some(judged) = self.judged_of.get_mut(by.id.index()) {
+            *judged = newest;
+        }
         let Some(ages) = self.ages.get(by.id.index()) else { return };
         let mut cover = Cover::default();
         of_block().for_each(|c| cover.add(c.tsn, self.missing(cx, by.id, c, c.deadline)));

@@ -25,8 +25,8 @@ const STOOD: Duration = Duration::from_millis(50);
 /// and what was kept by mistake is a few packets late at the end of a queue.
 const HOPE: u64 = 20;
 
-/// Mean deviations, as the newest packets have them, by which the quickest of many packets that overtake each other is
-/// quicker than most: four of the true ones, of which those are too small by a third now and then.
+/// Mean deviations by which the quickest of many packets that overtake each other is quicker than most: four, and half as
+/// many more since a deviation that was measured over few packets may be a third too small.
 const LUCKIEST: u64 = 6;
 
 /// What is known of a path's timing.
@@ -100,15 +100,15 @@ impl Forecast {
     }
     /// A usual flight: a usual round trip less the way back. The quickest flight of late and what a usual round trip takes
     /// longer than the quickest of late are of two packets: their sum is shorter than a usual flight. What is in flight beyond
-    /// what a usual round trip holds waits, and that queue is what makes the newest flights longer. Without one the delay
-    /// itself has risen. A queue judged by the quickest of the newest round trips, which has most of it in itself, is as long
+    /// what a usual round trip holds waits, and by that queue the newest flights are longer. What they are longer beyond it,
+    /// the delay itself has risen by. A queue judged by the quickest of the newest round trips, which has most of it in itself, is as long
     /// as chance has it, and what leaves by another path varies by as much from one burst to the next.
     fn usually(now: Instant, p: &PathView, forecast: Forecast, luck: Duration) -> Self {
         let usual = p.without_queue().usual().min(newest_rtt(now, p) + luck);
         let back = p.min_rtt.saturating_sub(if p.one_way.is_zero() { p.min_rtt / 2 } else { p.one_way });
         let queued = p.in_flight.saturating_sub(forecast.rate.bytes_in(usual));
-        let usual = usual.saturating_sub(back);
-        Forecast { flight: if queued > 0 { usual } else { usual.max(forecast.flight) }, queued, ..forecast }
+        let newest = forecast.flight.saturating_sub(forecast.rate.time_for(queued));
+        Forecast { flight: usual.saturating_sub(back).max(newest), queued, ..forecast }
     }
     /// This forecast with a flight time of at least `flight`.
     pub fn at_least(self, flight: Duration) -> Self {
@@ -240,7 +240,11 @@ mod tests {
                 s.paths[0].recent_one_way = ms(usual * 3);
                 assert_eq!(flight(&s), ms(usual * 3), "nothing stands there: the path has become longer");
                 s.paths[0].in_flight = 30_000 + rate(&s.paths[0]).bytes_in(ms(usual));
-                assert_eq!(flight(&s), ms(usually), "the rest is a queue");
+                let queue = rate(&s.paths[0]).time_for(30_000);
+                assert_eq!(flight(&s), ms(usual * 3) - queue, "what is longer than the queue");
+                s.paths[0].in_flight += 1_000_000;
+                assert_eq!(flight(&s), ms(usually), "the queue is all of it");
+                s.paths[0].in_flight -= 1_000_000;
                 assert_eq!(Forecast::and_luck(s.now, &s.paths[0]).0.queued, 30_000, "beyond a usual round trip");
             }
         }

@@ -221,9 +221,9 @@ impl Capacity {
         self.best[0] = self.best[0].max(s.rate);
     }
 
-    /// Is it no less than the largest sample is too large by, by chance?
+    /// Is it at least four fifths of what is believed? Chance alone explains so much less.
     pub fn is_nearly_all(&self, rate: Rate) -> bool {
-        rate.bytes_per_sec() >= self.best().bytes_per_sec() / 5 * 4
+        rate.bytes_per_sec() >= self.rate().max(self.best()).bytes_per_sec() / 5 * 4
     }
 
     /// What a train of packets showed: better than nothing until data show what the path carries.

@@ -280,8 +280,8 @@ fn the_largest_sample_of_a_path_that_varies_is_nearer_to_what_it_carries() {
     assert_eq!(s.of_a_varying_path(MS(50)).rate.bytes_per_sec(), 800_000, "longer by an eighth at most");
 }
 
-/// Samples that the source limited count where they are hardly less than the largest, and it is then no more than a lower
-/// bound that more may be behind.
+/// What is far below the largest sample is the source's doing; and one sample that the source did not limit makes what is
+/// believed more than a lower bound.
 #[test]
 fn what_is_hardly_less_than_the_largest_sample_is_nearly_all() {
     let mut r = Run::new();

@@ -9,6 +9,8 @@ use anabranch_policy::view::UnqueuedRtt;
 const CLEAR_QUEUE: Duration = Duration::from_millis(40);
 /// Queueing of a whole round trip's packets that is less than this is none.
 const SHORT_QUEUE: Duration = Duration::from_millis(2);
+/// A path whose mean deviation is one part of so many of its least round trip, or less, varies little.
+const NEARLY_STEADY: u64 = 8;
 
 impl Path {
     /// More is under way than the path holds: it is busy for a while, whatever the sender does.
@@ -59,11 +61,15 @@ impl Path {
             self.rtt.forget_longer(now);
         }
         if let Some(s) = sample {
-            let varies = if reorders { self.rtt.varies() } else { Duration::ZERO };
-            let s = s.of_a_varying_path(varies);
-            // Where even the quickest of the newest round trips stood in a queue, the source offered all that the path carries. A
-            // path that became longer looks alike, but for what comes of it.
-            let app_limited = s.app_limited && !(self.capacity.is_nearly_all(s.rate) && self.stands_queued(&usual));
+            // Of a path that varies much beside what it takes no sample says more than another, and each rate that is found for
+            // it would be a little less than the one before.
+            let (apart, least) = (self.rtt.varies(), self.rtt.min_rtt());
+            let s = if reorders && apart * NEARLY_STEADY <= least { s.of_a_varying_path(apart) } else { s };
+            // Where more was in flight than the path held, and even the quickest of the newest round trips stood in a queue, the
+            // source offered all that the path carries. A path that became longer looks alike: only a sample that is not far
+            // below what is believed counts so.
+            let full = at_send.in_flight > held && self.capacity.is_nearly_all(s.rate) && self.stands_queued(&usual);
+            let app_limited = s.app_limited && !full;
             self.capacity.sample(now, RateSample { app_limited, ..s }, self.rtt.mean());
         }
     }

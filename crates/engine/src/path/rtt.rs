@@ -31,7 +31,7 @@ pub(crate) struct RttEstimator {
     stalled_at: Option<Instant>,
     unloaded: Unloaded,
     /// The least `long_mean` over the last 5 to 10 s, once it is one of as many as count, and how many there were. Of means
-    /// of fewer the least is far below what round trips take: where they vary by 40 ms, of sixteen by as much.
+    /// of fewer the least is far below what round trips take: of sixteen that vary by 40 ms, by 40 ms.
     steady: Least,
     samples: u8,
     /// What the handshake took, for a path on which data leave before anything was measured.
@@ -74,8 +74,8 @@ impl Unloaded {
 /// Mean deviations between the first and the last of some packets that overtake each other, and by which the luckiest of
 /// many is quicker than most.
 const APART: u64 = 4;
-/// Mean deviations, as the newest samples have them, within which the mean is from the luckiest: they are too small by
-/// half now and then.
+/// Mean deviations within which the mean is from the luckiest, where the deviation is that of the newest samples: measured
+/// over so few it is half of the true one now and then.
 const MOST_APART: u64 = 8;
 /// Weight of a sample in the mean: one in so many.
 const MEAN_OF: u64 = 16;
@@ -171,6 +171,7 @@ impl RttEstimator {
     pub fn restart(&mut self, now: Instant, rtt: Duration) {
         (self.srtt, self.last_smoothed_at) = (Duration::ZERO, None);
         self.sample(now, rtt);
+        (self.long_mean, self.samples, self.steady) = (rtt, 1, Least::default());
     }
 
     /// A sample weighs a sixteenth, and more where samples are rare: what the mean says is never much older than a few
@@ -187,9 +188,9 @@ impl RttEstimator {
         self.jitter = short(self.jitter, self.mean.abs_diff(rtt));
         self.step = short(self.step, self.last.abs_diff(rtt));
         self.mean = short(self.mean, rtt);
-        // The first ones count alike.
-        let weight = weight(LONG_MEAN_OF / 2);
-        let of = u64::from(self.samples).clamp(weight + 1, LONG_MEAN_OF.max(weight + 1));
+        // The first ones count alike, and no later one for more than eight.
+        let weight = weight(LONG_MEAN_OF / 8);
+        let of = (u64::from(self.samples) + 1).clamp(weight + 1, LONG_MEAN_OF);
         self.long_mean = mix(self.long_mean, rtt, weight, of);
     }
 

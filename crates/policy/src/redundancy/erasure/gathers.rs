@@ -5,9 +5,9 @@ use super::*;
 use crate::testing::ms;
 use anabranch_base::Rate;
 
-/// A chunk each `gap` ms leaves by a path whose packets overtake each other, and is due 235 ms later: how many chunks each
+/// A chunk of `class` each `gap` ms leaves by a path whose packets overtake each other, and is due `life` ms later: how many chunks each
 /// sum covers, and for how long the first of them has waited for it, once the price of a sum has followed what there is.
-fn blocks(gap: u64) -> Vec<(usize, u64)> {
+fn blocks(gap: u64, class: u8, life: u64) -> Vec<(usize, u64)> {
     let mut p = policy("rate=1,late=1");
     let mut s = unsteady(&mut *p);
     s.declined = true;
@@ -25,7 +25,8 @@ fn blocks(gap: u64) -> Vec<(usize, u64)> {
             let mut c = chunk;
             c.tsn = Tsn(100 + at as u32);
             s.chunks.retain(|c| c.deadline.is_some_and(|d| d > now));
-            (c.last_sent, c.queued_at, c.deadline) = (Some(now), now, Some(now + ms(235)));
+            (c.last_sent, c.queued_at, c.deadline) = (Some(now), now, Some(now + ms(life)));
+            c.class = class;
             p.sent(&SentPayload { chunk: &c, payload: &[], at: now });
             s.chunks.push(c);
         }
@@ -44,9 +45,20 @@ fn blocks(gap: u64) -> Vec<(usize, u64)> {
 #[test]
 fn what_comes_one_by_one_is_gathered_for_a_while() {
     for (gap, covers) in [(2, 4..=8), (3, 4..=8), (5, 3..=4), (10, 2..=2)] {
-        let blocks = blocks(gap);
-        assert!(blocks.len() > 1, "one each {gap} ms: {blocks:?}");
+        let blocks = blocks(gap, 2, 235);
+        // Each millisecond in which one ends is one block, of as many sums as there are.
+        let chunks: usize = blocks.chunk_by(|a, b| a == b).map(|same| same[0].0).sum();
+        assert!(blocks.len() > 50 && chunks > 0, "one each {gap} ms: {blocks:?}");
         // What is gathered leaves in time all the same.
         assert!(blocks.iter().all(|(n, waited)| covers.contains(n) && *waited <= 18), "one each {gap} ms: {blocks:?}");
+    }
+}
+
+#[test]
+fn what_others_depend_on_is_not_gathered_nor_what_has_no_time() {
+    for (class, life) in [(0, 235), (1, 235), (2, 132)] {
+        let blocks = blocks(10, class, life);
+        assert!(!blocks.is_empty() || life < 235, "class {class}, {life} ms");
+        assert!(blocks.iter().all(|(n, waited)| *n == 1 && *waited <= 5), "class {class}, {life} ms: {blocks:?}");
     }
 }

@@ -46,7 +46,7 @@ impl Erasure {
             late.begin();
             self.note_in_flight(cx, late, takes, None, outstanding);
             let most = self.credit.packets(path.mtu);
-            late.choose_beside(cx, path, self.code, most as usize);
+            late.choose_beside(cx, path, takes, self.code, most as usize);
         }
         self.purpose = Purpose::Beside;
         late.wants_beside(cx.now, path.id, takes).then_some(path.id)
