@@ -22,8 +22,8 @@ impl Path {
         held > 0 && self.capacity.closes_pauses() && self.flight.bytes() > held + held / 2
     }
 
-    /// Did all packets of the newest round trips stand in a queue?
-    fn stands_queued(&self, usual: &UnqueuedRtt) -> bool {
+    /// Did all packets of the newest round trips wait in a queue?
+    fn all_waited(&self, usual: &UnqueuedRtt) -> bool {
         let usual = usual.usual();
         let doubt = (usual / 8).max(self.rtt.varies() * 2).max(SHORT_QUEUE);
         self.rtt.recent() > usual + doubt
@@ -65,10 +65,10 @@ impl Path {
             // it would be a little less than the one before.
             let (apart, least) = (self.rtt.varies(), self.rtt.min_rtt());
             let s = if reorders && apart * NEARLY_STEADY <= least { s.of_a_varying_path(apart) } else { s };
-            // Where more was in flight than the path held, and even the quickest of the newest round trips stood in a queue, the
-            // source offered all that the path carries. A path that became longer looks alike: only a sample that is not far
-            // below what is believed counts so.
-            let full = at_send.in_flight > held && self.capacity.is_nearly_all(s.rate) && self.stands_queued(&usual);
+            // Where more was in flight than the path held, and even the quickest of the newest round trips waited in a queue,
+            // the source offered all that the path carries. A path that became longer looks alike: only a sample that is not
+            // far below what is believed counts so.
+            let full = at_send.in_flight > held && self.capacity.is_nearly_all(s.rate) && self.all_waited(&usual);
             let app_limited = s.app_limited && !full;
             self.capacity.sample(now, RateSample { app_limited, ..s }, self.rtt.mean());
         }
