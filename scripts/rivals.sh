@@ -24,7 +24,7 @@
 # control is the kernel's default). What is missing is skipped by name.
 # Beside each run a control waits as the programs do. Where it is woken more than CONTROL (10) milliseconds late by the 99th
 # percentile, the machine was busy: the run counts for nothing, is written to OUT/disturbed.csv and is made anew, twice at most.
-# LATENCY (500) is that of the stream, milliseconds.
+# LATENCY (500) is that of the stream, milliseconds. FILM=1 codes the clip as a film is, with two B frames of three.
 # Needs root, ffmpeg, iproute2, socat, python3. KEEP=1 keeps logs; results go to OUT (results/rivals).
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
@@ -297,11 +297,10 @@ attempt() {
     if [ "${KEEP:-0}" = 1 ]; then mkdir -p "$out/logs/$1-$2-$3" && cp "$work"/*.log "$out/logs/$1-$2-$3/"; fi
 }
 
-# The clip, filled up to a steady rate as for a broadcast. Each frame of noise passes for a new scene, of which x264 makes P
-# frames (526 of 550, with 12 I and 12 B). Where a decoder judges it is coded as a film is, with scene cuts off: 11 I, 187 P
-# and 352 B, of which a sender may give up some.
+# The clip, filled up to a steady rate as for a broadcast. Each frame of noise passes for a new scene, so that x264 makes no B
+# frames of it: 22 s are 12 I, 526 P and 12 B frames. With FILM=1 it does not look for scenes: 11 I, 187 P and 352 B.
 scenes=()
-[ -z "${PICTURE:-}" ] || scenes=(-sc_threshold 0)
+[ -z "${FILM:-}" ] || scenes=(-sc_threshold 0)
 ffmpeg -nostdin -hide_banner -loglevel error -f lavfi -i "testsrc2=size=960x540:rate=25" -vf noise=alls=24:allf=t \
     -t "$seconds" -pix_fmt yuv420p -c:v libx264 -preset veryfast -bf 2 -g 50 "${scenes[@]}" -b:v 7400k -maxrate 7400k -bufsize 3700k \
     -f mpegts -muxrate $rate -flush_packets 0 "$work/clip.ts"
