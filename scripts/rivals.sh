@@ -297,8 +297,8 @@ attempt() {
     if [ "${KEEP:-0}" = 1 ]; then mkdir -p "$out/logs/$1-$2-$3" && cp "$work"/*.log "$out/logs/$1-$2-$3/"; fi
 }
 
-# The clip, filled up to a steady rate as for a broadcast. Each frame of noise passes for a new scene, so that x264 makes no B
-# frames of it: 22 s are 12 I, 526 P and 12 B frames. With FILM=1 it does not look for scenes: 11 I, 187 P and 352 B.
+# The clip, filled up to a steady rate as for a broadcast. Each frame of noise passes for a new scene, so that x264 makes hardly
+# any B frames of it: 22 s are 12 I, 526 P and 12 B frames. With FILM=1 it does not look for scenes: 11 I, 187 P and 352 B.
 scenes=()
 [ -z "${FILM:-}" ] || scenes=(-sc_threshold 0)
 ffmpeg -nostdin -hide_banner -loglevel error -f lavfi -i "testsrc2=size=960x540:rate=25" -vf noise=alls=24:allf=t \

@@ -127,10 +127,8 @@ pub(crate) struct Late {
     looks: Option<Instant>,
     /// What left last by this path behind this TSN had no room in the block beside.
     rest: Option<(PathId, Tsn)>,
-    /// When the newest chunk had left of the block that was judged last, and of each path's; by which paths anything has left
-    /// since one was.
-    judged: Instant,
-    judged_of: Vec<Instant>,
+    /// By path: when the newest chunk had left of the block that was judged last. By which paths anything has left since.
+    judged: Vec<Instant>,
     fresh: PathSet,
     /// When new data last waited.
     waited: Instant,
@@ -155,8 +153,7 @@ impl Late {
             beside: None,
             looks: None,
             rest: None,
-            judged: Instant::ZERO,
-            judged_of: vec![],
+            judged: vec![],
             fresh: PathSet::EMPTY,
             waited: Instant::ZERO,
             wakes: None,
@@ -247,7 +244,7 @@ impl Late {
         let rest = self.rest.take().filter(|(path, _)| *path == by.id).map(|(_, behind)| behind);
         let here = || self.candidates.iter().filter(|c| c.path == by.id);
         self.fresh = self.fresh.without(by.id);
-        let judged = self.judged_of.get(by.id.index()).copied().unwrap_or(Instant::ZERO);
+        let judged = self.judged.get(by.id.index()).copied().unwrap_or(Instant::ZERO);
         let unjudged = || here().filter(|c| rest.map_or(c.sent > judged, |behind| c.tsn.after(behind)));
         let Some(due) = unjudged().map(|c| c.deadline).min() else { return };
         let of_block = || unjudged().filter(|c| c.deadline <= due + GATHERS);
@@ -269,11 +266,10 @@ impl Late {
         if ended {
             (self.looks, self.fresh) = (Some(cx.now + AGAIN), self.fresh.with(by.id));
         }
-        self.judged = newest;
-        if self.judged_of.len() <= by.id.index() {
-            self.judged_of.resize(by.id.index() + 1, Instant::ZERO);
+        if self.judged.len() <= by.id.index() {
+            self.judged.resize(by.id.index() + 1, Instant::ZERO);
         }
-        if let Some(judged) = self.judged_of.get_mut(by.id.index()) {
+        if let Some(judged) = self.judged.get_mut(by.id.index()) {
             *judged = newest;
         }
         let Some(ages) = self.ages.get(by.id.index()) else { return };
@@ -344,7 +340,8 @@ impl Late {
         let wish = saves(cover.parts(), code, cover.parts().len().min(most.max(1) * 2));
         // What the quick path carries in place of new data adds to what the other one makes late.
         let lately = |t: Instant| cx.now.since(t) < LATELY;
-        let waits = Self::has_backlog(cx) || lately(self.judged) && lately(self.waited);
+        let judged = self.judged.iter().copied().max().unwrap_or(Instant::ZERO);
+        let waits = Self::has_backlog(cx) || lately(judged) && lately(self.waited);
         let price = if waits { PRICE.2 } else { self.price };
         let (wanted, sums) = (best(&wish, wish.len(), price), best(&wish, most, price));
         follow(&mut self.price, wanted > sums);

@@ -101,8 +101,8 @@ impl Forecast {
     /// A usual flight: a usual round trip less the way back. The quickest flight of late and what a usual round trip takes
     /// longer than the quickest of late are of two packets: their sum is shorter than a usual flight. What is in flight beyond
     /// what a usual round trip holds waits, and by that queue the newest flights are longer. What they are longer beyond it,
-    /// the delay itself has risen by. A queue judged by the quickest of the newest round trips, which has most of it in itself, is as long
-    /// as chance has it, and what leaves by another path varies by as much from one burst to the next.
+    /// the delay itself has risen by. A queue judged by the quickest of the newest round trips, which has most of it in
+    /// itself, is as long as chance has it, and what leaves by another path varies by as much from one burst to the next.
     fn usually(now: Instant, p: &PathView, forecast: Forecast, luck: Duration) -> Self {
         let usual = p.without_queue().usual().min(newest_rtt(now, p) + luck);
         let back = p.min_rtt.saturating_sub(if p.one_way.is_zero() { p.min_rtt / 2 } else { p.one_way });

@@ -13,7 +13,8 @@
 //! chunks in flight that will be late or lost, by the ages at which earlier ones were acknowledged. What leaves too shortly
 //! before its deadline for a sum that may take a whole round trip has sums as without `late`.
 //! A path whose packets overtake each other also carries sums of its own chunks, right behind the last of them or, of
-//! fewer than four on which no others depend, up to 15 ms behind the first, while nothing waits there and no new data want its room.
+//! fewer than four on which no others depend, up to 15 ms behind the first, while nothing waits there and no new data want
+//! its room.
 //! With `copies` what is overdue is copied as by `deadline_copy`, before anything else leaves, and sums leave only where no
 //! new data wait at all.
 //! What is cut while parity is agreed on leaves room for what a sum says of itself; a chunk that is larger is not covered.
