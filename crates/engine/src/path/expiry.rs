@@ -1,6 +1,6 @@
 //! Expiries of T3 on a path, and what came of them.
 
-use super::expired::ExpiredTsns;
+use super::doubted::DoubtedTsns;
 use anabranch_base::Instant;
 
 /// Expiries in a row after which what is known of a path's window says as little as after idling.
@@ -23,7 +23,7 @@ pub(crate) struct Expiries {
     /// In a row, without an answer.
     consecutive: u16,
     last: Option<Instant>,
-    about: ExpiredTsns,
+    about: DoubtedTsns,
     /// It answered after an expiry, and what that overtook has not been looked at yet.
     resumed: Option<Resumed>,
     /// Packets that the last expiry left in flight.

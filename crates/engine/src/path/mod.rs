@@ -7,7 +7,7 @@ mod congestion;
 mod contact;
 mod delivered;
 pub(crate) mod discovery;
-mod expired;
+mod doubted;
 pub(crate) mod expiry;
 pub(crate) mod flight;
 mod followed;

@@ -1,6 +1,7 @@
 //! What was acknowledged last on a path, and how it had left.
 
 use super::Path;
+use super::doubted::DoubtedTsns;
 use super::rate::DeliveredAtSend;
 use anabranch_base::Instant;
 use anabranch_policy::view::PathView;
@@ -15,6 +16,8 @@ pub(crate) struct Progress {
     at_send: DeliveredAtSend,
     /// When a packet was last found to have been overtaken by a later one.
     overtaken_at: Option<Instant>,
+    /// What reports condemned.
+    condemned: DoubtedTsns,
 }
 
 impl Progress {
@@ -44,6 +47,24 @@ impl Progress {
     /// A packet that was taken for lost arrived nevertheless.
     pub fn arrive_late(&mut self, now: Instant) {
         self.overtaken_at = Some(now);
+    }
+
+    /// Reports condemned the only packet that brought `tsn`: should the peer get it twice, or though it was given up, that
+    /// packet came late.
+    pub fn condemn(&mut self, tsn: u64) {
+        self.condemned.note(tsn);
+    }
+
+    /// The peer got `tsn`, of which it had been given one copy more than it needed.
+    pub fn arrive_needlessly(&mut self, now: Instant, tsn: u64) {
+        if self.condemned.take(tsn) {
+            self.arrive_late(now);
+        }
+    }
+
+    /// A further packet brings `tsn`: a duplicate of it says nothing any more.
+    pub fn acquit(&mut self, tsn: u64) {
+        self.condemned.forget(tsn);
     }
 
     /// When packets last came in another order than they had left.
@@ -115,7 +136,7 @@ mod tests {
 
     #[test]
     fn packets_are_overtaken_where_a_later_one_was_reported_before() {
-        let at = |ms| Instant::from_nanos(ms * 1_000_000);
+        let at = |ms: u64| Instant::from_nanos(ms * 1_000_000);
         let mut p = Progress::default();
         for (k, order) in [3, 4, 6].into_iter().enumerate() {
             p.arrive_in_turn(at(k as u64), order);
@@ -129,6 +150,20 @@ mod tests {
         assert_eq!(p.overtaken_at(), Some(at(7)), "T3 expired: nothing is known to have come before");
         p.arrive_late(at(9));
         assert_eq!(p.overtaken_at(), Some(at(9)));
+    }
+
+    #[test]
+    fn what_came_needlessly_was_late_unless_it_left_once_more() {
+        let at = |ms: u64| Instant::from_nanos(ms * 1_000_000);
+        let mut p = Progress::default();
+        (5..8_u64).for_each(|tsn| p.condemn(tsn));
+        p.acquit(6);
+        p.arrive_needlessly(at(1), 6);
+        p.arrive_needlessly(at(1), 4);
+        assert_eq!(p.overtaken_at(), None);
+        p.arrive_needlessly(at(2), 7);
+        p.arrive_needlessly(at(3), 7);
+        assert_eq!(p.overtaken_at(), Some(at(2)), "once");
     }
 
     #[test]

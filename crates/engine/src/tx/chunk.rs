@@ -120,6 +120,8 @@ pub(crate) struct Chunk {
     pub on_several_paths: bool,
     /// The newest loss was noticed by a timer.
     pub timed_out: bool,
+    /// The newest loss was noticed by reports, and of a copy on this path.
+    pub reported_on: Option<PathId>,
     /// Path bound at loss, when the retransmission policy binds early.
     pub bound: Option<PathId>,
     /// Was in a gap block and is not any more.
@@ -163,6 +165,7 @@ impl Chunk {
             fast_retransmitted: false,
             on_several_paths: false,
             timed_out: false,
+            reported_on: None,
             bound: None,
             reneged: false,
             arrived: false,

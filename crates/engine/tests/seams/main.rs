@@ -17,6 +17,7 @@ mod cross_layer;
 mod delay_compensation;
 mod media_streams;
 mod no_starvation;
+mod overtaken;
 mod thin_streams;
 mod two_paths;
 mod without_congestion_control;

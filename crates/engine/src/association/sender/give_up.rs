@@ -227,6 +227,10 @@ impl Association {
                     p.take_off(l.tx_seq, len, false);
                 }
             }
+            if copies.len() > 0 {
+                // It may arrive by what was under way.
+                self.paths.iter_unseen().for_each(|p| p.progress.acquit(t));
+            }
         }
         if self.sender.queue.is_cutting_message(stream.0, message) {
             self.sender.board.append_given_up_end(tsn);

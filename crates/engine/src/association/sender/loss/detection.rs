@@ -136,8 +136,13 @@ impl Association {
         let len = chunk.len();
         chunk.fast_retransmitted |= fast;
         chunk.timed_out = !fast;
+        chunk.reported_on = fast.then_some(path);
         let last = chunk.copies.len() == 0;
+        let only = fast && chunk.transmissions == 1;
         if let Some(p) = self.paths.get_mut(path.index()) {
+            if only {
+                p.progress.condemn(c.tsn);
+            }
             p.take_off(c.tx_seq, len, true);
             if fast { p.counters.lost_by_report += 1 } else { p.counters.lost_by_timeout += 1 }
         }

@@ -24,7 +24,7 @@ impl Association {
     }
 
     /// The peer reports that it got these more than once: where an expiry repeated them, that was needless.
-    pub(in crate::association) fn note_duplicates(&mut self, duplicates: impl Iterator<Item = Tsn>) {
+    pub(in crate::association) fn note_duplicates(&mut self, now: Instant, duplicates: impl Iterator<Item = Tsn>) {
         for tsn in duplicates.take(MAX_DUPLICATES) {
             let tsn = self.sender.board.extend(tsn);
             let waits = |c: &Chunk| matches!(c.state, ChunkState::Outstanding | ChunkState::Marked);
@@ -33,6 +33,7 @@ impl Association {
             for i in 0..self.paths.len() {
                 let mtu = self.paths.mtu();
                 let Some(p) = self.paths.get_mut(i) else { continue };
+                p.progress.arrive_needlessly(now, tsn);
                 if p.expiry.repeated_needlessly(tsn) {
                     let v = p.view(mtu, self.views.signals(PathId(i as u8)));
                     self.policies.timer.was_needless(&v, needless);

@@ -97,7 +97,7 @@ impl Association {
         }
         self.stats.sacks_received += 1;
         if let Some(s) = sack {
-            self.note_duplicates(s.duplicates());
+            self.note_duplicates(now, s.duplicates());
         }
         if let Some(blocks) = sack.map(|s| s.gaps().len() as u64).filter(|n| *n > 0) {
             self.stats.rare.gap_blocks_received += blocks;
@@ -263,6 +263,12 @@ impl Association {
     fn acknowledge(&mut self, now: Instant, tsn: u64, cumulatively: bool) {
         let Some(c) = self.sender.board.get(tsn) else { return };
         if !matches!(c.state, ChunkState::Outstanding | ChunkState::Marked) {
+            // What was given as lost, and given up, arrived after all.
+            let given_up = c.state == ChunkState::Abandoned && c.transmissions == 1;
+            let late = c.reported_on.filter(|_| given_up && !cumulatively);
+            if let Some(p) = late.and_then(|p| self.paths.get_mut(p.index())) {
+                p.progress.arrive_needlessly(now, tsn);
+            }
             return;
         }
         let (len, sent, last_path, state) = (c.len(), usize::from(c.transmissions), c.last_path, c.state);
@@ -344,23 +350,29 @@ impl Association {
     /// Settles a chunk and takes its copies off their paths.
     fn take_off_flight(&mut self, now: Instant, tsn: u64, len: u64) -> Arrived {
         let chunk = self.sender.board.get(tsn);
-        let by_reports = chunk.is_some_and(|c| c.fast_retransmitted && !c.timed_out);
+        let reported_on = chunk.and_then(|c| c.reported_on);
         if let Some(copy) = chunk.and_then(|c| c.copies.single()) {
             self.sender.board.settle_whose_copies_are_known(tsn, ChunkState::Acked);
             let mut latest = None;
             if let Some(p) = self.paths.get_mut(copy.path.index()) {
                 latest = Some(copy).filter(|c| can_be_meant(now, p, c));
                 p.take_off(copy.tx_seq, len, false);
-                match latest {
-                    Some(_) => p.progress.arrive_in_turn(now, copy.tx_seq),
-                    // Reports condemned it that came before it did; a timer may have been too quick.
-                    None if by_reports => p.progress.arrive_late(now),
-                    None => {}
+                if latest.is_some() {
+                    p.progress.arrive_in_turn(now, copy.tx_seq);
                 }
+            }
+            // Reports condemned it that came before it did; a timer may have been too quick.
+            let late = reported_on.filter(|_| latest.is_none());
+            if let Some(p) = late.and_then(|p| self.paths.get_mut(p.index())) {
+                p.progress.arrive_late(now);
             }
             return Arrived { credited: Some(copy), latest, copies: 1, on_one_path: true };
         }
         let copies = self.sender.board.settle(tsn, ChunkState::Acked);
+        // It was given as lost and has not left again.
+        if let Some(p) = reported_on.filter(|_| copies.len() == 0).and_then(|p| self.paths.get_mut(p.index())) {
+            p.progress.arrive_late(now);
+        }
         let credited = copies.iter().min_by_key(|c| c.sent_at).copied();
         let on_one_path = credited.is_some_and(|first| copies.iter().all(|c| c.path == first.path));
         for copy in copies.iter() {

@@ -222,6 +222,9 @@ impl Association {
     pub(in crate::association) fn account(&mut self, now: Instant, tsn: u64, path: PathId, first: bool) {
         let Some(chunk) = self.sender.board.get(tsn) else { return };
         let (len, again) = (chunk.len(), chunk.transmissions > 0);
+        if again && (chunk.transmissions > 1 || chunk.state == ChunkState::Outstanding) {
+            self.paths.iter_unseen().for_each(|p| p.progress.acquit(tsn));
+        }
         if again && chunk.state == ChunkState::Outstanding {
             // Two copies live: a duplicate of them says nothing about a timeout.
             self.paths.iter_unseen().for_each(|p| p.expiry.forget_tsn(tsn));

@@ -1,15 +1,14 @@
-//! What expiries of T3 were about.
+//! What was taken for lost, and may not have been.
 
-/// Expiries of a path whose fate is looked for: several come before the first report where answers take long.
+/// Losses of a path whose fate is looked for: several come before the first report where answers take long.
 const MOST: usize = 8;
 
-/// TSNs that the newest expiries of a path were about, while a duplicate of one can only mean that its expiry was
-/// needless.
+/// TSNs of a path that were taken for lost last, while a duplicate of one can only mean that it was not.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct ExpiredTsns(Vec<u64>);
+pub(crate) struct DoubtedTsns(Vec<u64>);
 
-impl ExpiredTsns {
-    /// T3 expired over `tsn`.
+impl DoubtedTsns {
+    /// `tsn` was taken for lost.
     pub fn note(&mut self, tsn: u64) {
         if self.0.len() == MOST {
             self.0.remove(0);
@@ -17,7 +16,7 @@ impl ExpiredTsns {
         self.0.push(tsn);
     }
 
-    /// Was an expiry about `tsn`? It is looked for no longer.
+    /// Was `tsn` taken for lost? It is looked for no longer.
     pub fn take(&mut self, tsn: u64) -> bool {
         let found = self.0.iter().position(|t| *t == tsn);
         found.map(|at| self.0.remove(at)).is_some()
@@ -35,7 +34,7 @@ mod tests {
 
     #[test]
     fn the_newest_are_looked_for_each_once() {
-        let mut e = ExpiredTsns::default();
+        let mut e = DoubtedTsns::default();
         (0..10).for_each(|tsn| e.note(tsn));
         assert!(!e.take(0) && !e.take(1), "too long ago");
         assert!(e.take(2) && !e.take(2));
