@@ -4,12 +4,17 @@
 //! the first answer and the last is what that link takes for the packets between (packet trains; Dovrolis, Ramanathan,
 //! Moore 2001).
 
-use anabranch_base::{Instant, Rate};
+use anabranch_base::{Duration, Instant, Rate};
 
 /// HEARTBEATs of a train.
 pub(crate) const LENGTH: usize = 12;
 /// An answer so near the end is enough: the last ones may be lost.
 const ENOUGH: usize = LENGTH - 3;
+
+/// A train is answered regularly where so many answers came, none further than such a part of its time from where it
+/// should be.
+const ANSWERS: i128 = 6;
+const REGULAR: i128 = 4;
 
 /// So many HEARTBEATs of the peer in the time of a train are one of its own.
 const CROSSED: usize = 3;
@@ -19,10 +24,8 @@ const CROSSED: usize = 3;
 pub(crate) struct Train {
     nonces: [u64; LENGTH],
     sent_at: Instant,
-    /// Number and time of the first answer.
-    first: Option<(usize, Instant)>,
-    /// Those of one about its middle.
-    middle: Option<(usize, Instant)>,
+    /// When each was answered.
+    answered: [Option<Instant>; LENGTH],
     /// HEARTBEATs of the peer that came while it was under way.
     crossed: usize,
     /// Its rate is known.
@@ -43,7 +46,7 @@ pub(crate) enum TrainAnswer {
 impl Train {
     /// HEARTBEATs with these nonces leave now.
     pub fn new(now: Instant, nonces: [u64; LENGTH]) -> Train {
-        Train { nonces, sent_at: now, first: None, middle: None, crossed: 0, done: false }
+        Train { nonces, sent_at: now, answered: [None; LENGTH], crossed: 0, done: false }
     }
 
     /// A HEARTBEAT of the peer came on the same path.
@@ -60,40 +63,41 @@ impl Train {
     /// bytes.
     pub fn answer(&mut self, now: Instant, nonce: u64, payload: u64) -> Option<TrainAnswer> {
         let number = self.nonces.iter().position(|n| *n == nonce)?;
-        Some(match self.first {
-            None => {
-                self.first = Some((number, now));
-                TrainAnswer::First(self.sent_at)
-            }
-            Some(_) if self.middle.is_none() && number < ENOUGH => {
-                self.middle = Some((number, now)).filter(|_| number >= LENGTH / 2);
-                TrainAnswer::Further
-            }
-            Some(first) if number >= ENOUGH && !self.done => {
+        let first = self.answered.iter().all(Option::is_none);
+        self.answered[number].get_or_insert(now);
+        Some(match first {
+            true => TrainAnswer::First(self.sent_at),
+            false if number >= ENOUGH && !self.done => {
                 self.done = true;
                 // Answers that stood behind a train of the peer's are as far apart as that left them.
-                let rate = regular_rate(first, self.middle, (number, now), payload);
+                let rate = self.regular_rate(payload);
                 TrainAnswer::Rate(rate.filter(|_| self.crossed < CROSSED))
             }
-            Some(_) => TrainAnswer::Further,
+            false => TrainAnswer::Further,
         })
     }
-}
 
-/// The rate at which a train was answered. None where its halves differ: something else than the link's rate spread it.
-fn regular_rate(
-    first: (usize, Instant),
-    middle: Option<(usize, Instant)>,
-    last: (usize, Instant),
-    payload: u64,
-) -> Option<Rate> {
-    let rate = |a: (usize, Instant), b: (usize, Instant)| {
-        (b.0 > a.0 && b.1 > a.1).then(|| Rate::of((b.0 - a.0) as u64 * payload, b.1.since(a.1)))
-    };
-    let whole = rate(first, last)?;
-    let middle = middle?;
-    let (a, b) = (rate(first, middle)?.bytes_per_sec(), rate(middle, last)?.bytes_per_sec());
-    (a <= b * 2 && b <= a * 2).then_some(whole)
+    /// The rate at which it was answered, by the line through its answers. None where they are not near it: something else
+    /// than the link's rate spread them.
+    fn regular_rate(&self, payload: u64) -> Option<Rate> {
+        let from = self.answered.iter().flatten().min()?;
+        let answers = || {
+            let at = self.answered.iter().enumerate().filter_map(|(i, at)| Some((i, (*at)?)));
+            at.map(|(number, at)| (number as i128, i128::from(at.since(*from).as_nanos())))
+        };
+        let n = answers().count() as i128;
+        let (xs, ys) = answers().fold((0, 0), |sum, (x, y)| (sum.0 + x, sum.1 + y));
+        // Slope `above / below` of the line through the mean of both.
+        let above = answers().map(|(x, y)| (n * x - xs) * (n * y - ys)).sum::<i128>();
+        let below = answers().map(|(x, _)| (n * x - xs).pow(2)).sum::<i128>();
+        let span = answers().map(|(x, _)| x).max()? - answers().map(|(x, _)| x).min()?;
+        let off = |(x, y): (i128, i128)| ((n * y - ys) * below - above * (n * x - xs)).abs();
+        if n < ANSWERS || above <= 0 || answers().any(|a| off(a) * REGULAR > above * span * n) {
+            return None;
+        }
+        let time = Duration::from_nanos(u64::try_from(above * span / below).ok()?);
+        Some(Rate::of(span as u64 * payload, time))
+    }
 }
 
 #[cfg(test)]
@@ -123,8 +127,8 @@ mod tests {
         for apart in [100, 250, 1_000, 5_000, 40_000] {
             let spread = |i: usize| (i, 30_000 + i as u64 * apart);
             assert_eq!(rate((0..LENGTH).map(spread)), Some(1_000_000_000 / apart), "{apart} us apart");
-            // Any two at the end and some on the way may be lost.
-            let some = [0, 2, 6, 7, ENOUGH];
+            // Any two at the end and a few on the way may be lost.
+            let some = [0, 2, 4, 6, 7, ENOUGH];
             assert_eq!(rate(some.map(spread)), Some(1_000_000_000 / apart), "{apart} us apart, some lost");
         }
     }
@@ -133,8 +137,19 @@ mod tests {
     fn one_that_something_else_spread_shows_none() {
         assert_eq!(rate((0..LENGTH).map(|i| (i, if i < 6 { 0 } else { 20_000 } + i as u64 * 1_000))), None, "a stall");
         assert_eq!(rate((0..LENGTH).map(|i| (i, 5_000))), None, "all at once");
-        assert_eq!(rate([(0, 0), (1, 1_000), (11, 11_000)]), None, "its middle was lost");
+        assert_eq!(rate([(0, 0), (1, 1_000), (11, 11_000)]), None, "most were lost");
         assert_eq!(rate((0..ENOUGH).map(|i| (i, i as u64 * 1_000))), None, "its end was lost");
+    }
+
+    #[test]
+    fn one_whose_packets_took_each_its_own_time_shows_none() {
+        let each_8_ms =
+            |order: [usize; 10]| rate(order.into_iter().enumerate().map(|(i, number)| (number, i as u64 * 8_000)));
+        // Overtaken by one, as where what packets come apart by is little beside the time between them.
+        let shown = each_8_ms([0, 2, 1, 4, 3, 5, 6, 8, 7, 9]).expect("a rate");
+        assert!(shown.abs_diff(125_000) < 7_000, "{shown}");
+        // The second by nearly all.
+        assert_eq!(each_8_ms([0, 2, 3, 4, 5, 6, 8, 7, 1, 9]), None);
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! What trains of HEARTBEATs show of paths while the peer has something to say as well.
 
 use crate::common::*;
+use anabranch_base::Duration;
 use anabranch_engine::{Event, SendOptions};
-use anabranch_sim::Limit;
+use anabranch_sim::{Jitter, Limit, LinkConfig};
 
 /// Mbit/s and delay in ms, there and back.
 type Way = ([u64; 2], u64);
@@ -59,5 +60,42 @@ fn trains_that_cross_show_nothing_wrong() {
     for ways in [&[([6, 6], 20), ([6, 6], 40)][..], &[([6, 20], 20), ([10, 10], 60)], &[([3, 3], 30), ([12, 12], 30)]] {
         let parts = shown(ways, 20_000);
         assert!(parts.iter().all(|p| *p < 1.15), "{ways:?}: {parts:.2?}");
+    }
+}
+
+/// What a path on which each packet takes a time of its own, with a standard deviation of `sd` microseconds, is believed to
+/// carry once trains are answered, in parts of its rate, by seed.
+fn shown_where_packets_come_apart(mbit: u64, delay: u64, sd: u64) -> Vec<f64> {
+    let config = assoc_config("live");
+    let of = |seed| {
+        let mut b = Bench::pair(seed, &config, &config);
+        let jitter = Jitter::Normal(Duration::from_micros(sd));
+        let unsteady = LinkConfig { jitter, jitter_reorders: true, ..link(mbit, delay) };
+        b.add_path("steady", link(6, 20), LinkConfig::fixed(None, Duration::ZERO));
+        b.add_path("unsteady", unsteady.with_limit(Limit::packets(100)), LinkConfig::fixed(None, Duration::ZERO));
+        b.connect(&config);
+        for _ in 0..1_000 {
+            b.run_for(ms(1));
+            if b.client_events.contains(&Event::Connected) {
+                b.is_warm();
+            }
+        }
+        b.path(Side::Client, 1).capacity.bytes_per_sec() as f64 / (mbit as f64 * 125_000.0)
+    };
+    (1..=80).map(of).collect()
+}
+
+/// What jitter spreads a train by says nothing of the path's rate, and where it is little beside that time it does no harm.
+#[test]
+fn a_train_that_jitter_spread_shows_no_rate_and_one_that_it_did_not_does() {
+    for (mbit, delay, sd) in [(4, 160, 50_000), (4, 100, 20_000), (8, 80, 30_000), (12, 60, 10_000), (3, 200, 80_000)] {
+        let parts = shown_where_packets_come_apart(mbit, delay, sd);
+        let wrong: Vec<_> = parts.iter().filter(|p| **p > 0.0 && !(0.33..1.5).contains(*p)).collect();
+        assert!(wrong.is_empty(), "{mbit} Mbit/s, {delay} ms +- {sd} us: {wrong:.2?}");
+    }
+    for (mbit, delay, sd) in [(4, 160, 0), (6, 30, 1_300), (4, 60, 2_500), (12, 30, 500)] {
+        let parts = shown_where_packets_come_apart(mbit, delay, sd);
+        let right = parts.iter().filter(|p| (0.6..1.4).contains(*p)).count();
+        assert!(right * 5 >= parts.len() * 4, "{mbit} Mbit/s, {delay} ms +- {sd} us: {right} of {}", parts.len());
     }
 }
