@@ -1,9 +1,10 @@
 //! What was taken for lost, and may not have been.
 
-/// Losses of a path whose fate is looked for: several come before the first report where answers take long.
+/// Losses of a path whose fate is looked for: several are noticed before the first report of a duplicate where answers take
+/// long.
 const MOST: usize = 8;
 
-/// TSNs of a path that were taken for lost last, while a duplicate of one can only mean that it was not.
+/// TSNs of a path that were taken for lost last, while a duplicate of one means that it was not.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DoubtedTsns(Vec<u64>);
 

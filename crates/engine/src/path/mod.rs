@@ -301,6 +301,7 @@ impl Path {
         self.rtt = RttEstimator::default();
         self.one_way = OneWay::default();
         self.rate.restart();
+        self.progress.forget_order();
         if let Some(capacity) = self.capacity.used() {
             capacity.restart();
         }

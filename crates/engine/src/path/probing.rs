@@ -24,11 +24,11 @@ impl HeartbeatPair {
 pub(crate) struct Probing {
     pending: Option<PendingHeartbeat>,
     setting: HeartbeatSetting,
-    /// RareCounters needed.
+    /// Rarely needed.
     earlier: Option<Box<Earlier>>,
-    /// RareCounters asked for.
+    /// Rarely asked for.
     pair: Option<Box<HeartbeatPair>>,
-    /// RareCounters asked for.
+    /// Rarely asked for.
     train: Option<Box<Train>>,
 }
 

@@ -1,4 +1,4 @@
-//! What was acknowledged last on a path, and how it had left.
+//! What was acknowledged last on a path, how it had left, and whether packets overtook each other on their way.
 
 use super::Path;
 use super::doubted::DoubtedTsns;
@@ -6,7 +6,7 @@ use super::rate::DeliveredAtSend;
 use anabranch_base::Instant;
 use anabranch_policy::view::PathView;
 
-/// The newest packets of which something was acknowledged.
+/// The newest packets of which something was acknowledged, and those that arrived after others that had left later.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     /// Newest serial that an acknowledgement proves to have arrived, since T3 expired last.
@@ -16,8 +16,9 @@ pub(crate) struct Progress {
     at_send: DeliveredAtSend,
     /// When a packet was last found to have been overtaken by a later one.
     overtaken_at: Option<Instant>,
-    /// What reports condemned.
+    /// What reports condemned, a TSN of each packet, and the last of those packets.
     condemned: DoubtedTsns,
+    last_condemned: Option<u64>,
 }
 
 impl Progress {
@@ -49,14 +50,16 @@ impl Progress {
         self.overtaken_at = Some(now);
     }
 
-    /// Reports condemned the only packet that brought `tsn`: should the peer get it twice, or though it was given up, that
-    /// packet came late.
-    pub fn condemn(&mut self, tsn: u64) {
-        self.condemned.note(tsn);
+    /// Reports condemned the only packet that brought `tsn`, which has this serial: should the peer report that it got it
+    /// twice, or what was given up, that packet came late. (Unless the network doubled what was sent again.)
+    pub fn condemn(&mut self, tsn: u64, tx_seq: u64) {
+        if self.last_condemned.replace(tx_seq) != Some(tx_seq) {
+            self.condemned.note(tsn);
+        }
     }
 
-    /// The peer got `tsn`, of which it had been given one copy more than it needed.
-    pub fn arrive_needlessly(&mut self, now: Instant, tsn: u64) {
+    /// The peer reports a duplicate of `tsn`.
+    pub fn arrive_twice(&mut self, now: Instant, tsn: u64) {
         if self.condemned.take(tsn) {
             self.arrive_late(now);
         }
@@ -65,6 +68,12 @@ impl Progress {
     /// A further packet brings `tsn`: a duplicate of it says nothing any more.
     pub fn acquit(&mut self, tsn: u64) {
         self.condemned.forget(tsn);
+    }
+
+    /// Another route: whether packets overtake each other there is not known.
+    pub fn forget_order(&mut self) {
+        self.overtaken_at = None;
+        self.condemned = DoubtedTsns::default();
     }
 
     /// When packets last came in another order than they had left.
@@ -153,16 +162,18 @@ mod tests {
     }
 
     #[test]
-    fn what_came_needlessly_was_late_unless_it_left_once_more() {
+    fn what_came_twice_was_late_unless_it_left_once_more() {
         let at = |ms: u64| Instant::from_nanos(ms * 1_000_000);
         let mut p = Progress::default();
-        (5..8_u64).for_each(|tsn| p.condemn(tsn));
+        (5..8).for_each(|tsn| p.condemn(tsn, tsn * 10));
+        p.condemn(9, 70);
         p.acquit(6);
-        p.arrive_needlessly(at(1), 6);
-        p.arrive_needlessly(at(1), 4);
+        p.arrive_twice(at(1), 6);
+        p.arrive_twice(at(1), 4);
+        p.arrive_twice(at(1), 9);
         assert_eq!(p.overtaken_at(), None);
-        p.arrive_needlessly(at(2), 7);
-        p.arrive_needlessly(at(3), 7);
+        p.arrive_twice(at(2), 7);
+        p.arrive_twice(at(3), 7);
         assert_eq!(p.overtaken_at(), Some(at(2)), "once");
     }
 

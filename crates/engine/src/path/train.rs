@@ -1,8 +1,8 @@
 //! A train of padded HEARTBEATs: what the time between its answers says of the path's rate.
 //!
-//! Packets that leave together are spread by the slowest link on their way, and so are their answers: the time between
-//! the first answer and the last is what that link takes for the packets between (packet trains; Dovrolis, Ramanathan,
-//! Moore 2001).
+//! Packets that leave together are spread by the slowest link on their way, and so are their answers: the time from one to
+//! the next is what that link takes for a packet (packet trains; Dovrolis, Ramanathan, Moore 2001). Where each packet takes
+//! a time of its own as well, the answers lie close to a line while that is little, and say nothing where it is not.
 
 use anabranch_base::{Duration, Instant, Rate};
 
@@ -11,8 +11,8 @@ pub(crate) const LENGTH: usize = 12;
 /// An answer so near the end is enough: the last ones may be lost.
 const ENOUGH: usize = LENGTH - 3;
 
-/// A train is answered regularly where so many answers came, none further than such a part of its time from where it
-/// should be.
+/// A train is answered regularly where at least so many answers came, none off the line through them by more than one part
+/// of so many of the train's time.
 const ANSWERS: i128 = 6;
 const REGULAR: i128 = 4;
 
@@ -28,7 +28,7 @@ pub(crate) struct Train {
     answered: [Option<Instant>; LENGTH],
     /// HEARTBEATs of the peer that came while it was under way.
     crossed: usize,
-    /// Its rate is known.
+    /// Its rate was looked at.
     done: bool,
 }
 
@@ -54,7 +54,7 @@ impl Train {
         self.crossed += usize::from(!self.done);
     }
 
-    /// Is its rate known?
+    /// Was its rate looked at?
     pub fn is_over(&self) -> bool {
         self.done
     }
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn one_whose_packets_took_each_its_own_time_shows_none() {
+    fn one_whose_packets_took_each_its_own_time_shows_a_rate_where_that_is_little() {
         let each_8_ms =
             |order: [usize; 10]| rate(order.into_iter().enumerate().map(|(i, number)| (number, i as u64 * 8_000)));
         // Overtaken by one, as where what packets come apart by is little beside the time between them.

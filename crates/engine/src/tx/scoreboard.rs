@@ -272,6 +272,8 @@ impl Scoreboard {
             before,
             after: 0,
             reneged: false,
+            transmissions: 0,
+            reported_on: None,
             arrived: false,
             kept: false,
             repaired: false,

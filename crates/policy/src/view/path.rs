@@ -140,7 +140,7 @@ pub struct PathView {
     pub loss: Ppm,
     /// Last T3 expiry.
     pub last_timeout: Option<Instant>,
-    /// When a packet was last acknowledged that a later one had overtaken on its way, or that had been taken for lost.
+    /// When a packet was last found to have arrived after one that had left later on the path.
     pub overtaken_at: Option<Instant>,
     /// First transmission among the live copies, by send order on this path.
     pub oldest_sent: Option<Instant>,

@@ -220,15 +220,15 @@ impl Association {
         for t in self.sender.board.message_tsns(tsn) {
             let Some(c) = self.sender.board.get(t) else { continue };
             sent |= c.transmissions > 0;
-            let len = c.len();
+            let (len, again) = (c.len(), c.transmissions > 1);
             let copies = self.sender.board.settle(t, ChunkState::Abandoned);
             for l in copies.iter() {
                 if let Some(p) = self.paths.get_mut(l.path.index()) {
                     p.take_off(l.tx_seq, len, false);
                 }
             }
-            if copies.len() > 0 {
-                // It may arrive by what was under way.
+            if again {
+                // It may arrive by what left last.
                 self.paths.iter_unseen().for_each(|p| p.progress.acquit(t));
             }
         }

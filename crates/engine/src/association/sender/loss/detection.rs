@@ -105,15 +105,14 @@ impl Association {
         if view.misses == 0 {
             return Verdict::Waiting;
         }
+        if let Some(l) = self.sender.board.get_mut(c.tsn).and_then(|c| c.copies.find(path, view.tx_seq)) {
+            l.misses = view.misses;
+        }
         if late && self.config.compatibility.give_up_late_holes {
             // Waiting for more reports would only keep the peer waiting. It is a loss for the window (RFC 3758 §3.5 F5).
             return Verdict::Lost;
         }
-        let verdict = self.policies.loss_threshold.judge(&cx, sack, &view);
-        if let Some(l) = self.sender.board.get_mut(c.tsn).and_then(|c| c.copies.find(path, view.tx_seq)) {
-            l.misses = view.misses;
-        }
-        verdict
+        self.policies.loss_threshold.judge(&cx, sack, &view)
     }
 
     /// Takes a lost copy off its path; marks the chunk when it was the last, to be sent for the reason `why`. Answers its
@@ -136,12 +135,17 @@ impl Association {
         let len = chunk.len();
         chunk.fast_retransmitted |= fast;
         chunk.timed_out = !fast;
-        chunk.reported_on = fast.then_some(path);
+        // Something that left later on the path had arrived.
+        let overtaken = fast && copy.misses > 0;
+        chunk.reported_on = overtaken.then_some(path);
         let last = chunk.copies.len() == 0;
-        let only = fast && chunk.transmissions == 1;
+        let again = chunk.transmissions > 1;
+        if again {
+            self.paths.iter_unseen().for_each(|p| p.progress.acquit(c.tsn));
+        }
         if let Some(p) = self.paths.get_mut(path.index()) {
-            if only {
-                p.progress.condemn(c.tsn);
+            if overtaken && !again {
+                p.progress.condemn(c.tsn, c.tx_seq);
             }
             p.take_off(c.tx_seq, len, true);
             if fast { p.counters.lost_by_report += 1 } else { p.counters.lost_by_timeout += 1 }

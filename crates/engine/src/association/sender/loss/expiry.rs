@@ -23,7 +23,8 @@ impl Association {
         p.expiry.note_tsn(tsn);
     }
 
-    /// The peer reports that it got these more than once: where an expiry repeated them, that was needless.
+    /// The peer reports that it got these more than once: where an expiry repeated them, that was needless, and where reports
+    /// had condemned them, they came late.
     pub(in crate::association) fn note_duplicates(&mut self, now: Instant, duplicates: impl Iterator<Item = Tsn>) {
         for tsn in duplicates.take(MAX_DUPLICATES) {
             let tsn = self.sender.board.extend(tsn);
@@ -33,7 +34,7 @@ impl Association {
             for i in 0..self.paths.len() {
                 let mtu = self.paths.mtu();
                 let Some(p) = self.paths.get_mut(i) else { continue };
-                p.progress.arrive_needlessly(now, tsn);
+                p.progress.arrive_twice(now, tsn);
                 if p.expiry.repeated_needlessly(tsn) {
                     let v = p.view(mtu, self.views.signals(PathId(i as u8)));
                     self.policies.timer.was_needless(&v, needless);

@@ -263,11 +263,13 @@ impl Association {
     fn acknowledge(&mut self, now: Instant, tsn: u64, cumulatively: bool) {
         let Some(c) = self.sender.board.get(tsn) else { return };
         if !matches!(c.state, ChunkState::Outstanding | ChunkState::Marked) {
-            // What was given as lost, and given up, arrived after all.
-            let given_up = c.state == ChunkState::Abandoned && c.transmissions == 1;
-            let late = c.reported_on.filter(|_| given_up && !cumulatively);
+            // What was taken for lost, and given up, arrived after all: what a FORWARD-TSN passed may not have, and what the
+            // peer restored did not.
+            let given_up = c.state == ChunkState::Abandoned && c.transmissions == 1 && !c.repaired;
+            let passed = cumulatively && self.sender.forward_sent.is_some_and(|(to, ..)| to >= tsn);
+            let late = c.reported_on.filter(|_| given_up && !passed);
             if let Some(p) = late.and_then(|p| self.paths.get_mut(p.index())) {
-                p.progress.arrive_needlessly(now, tsn);
+                p.progress.arrive_late(now);
             }
             return;
         }
@@ -350,27 +352,28 @@ impl Association {
     /// Settles a chunk and takes its copies off their paths.
     fn take_off_flight(&mut self, now: Instant, tsn: u64, len: u64) -> Arrived {
         let chunk = self.sender.board.get(tsn);
-        let reported_on = chunk.and_then(|c| c.reported_on);
+        let (reported_on, sent) = chunk.map_or((None, 0), |c| (c.reported_on, usize::from(c.transmissions)));
         if let Some(copy) = chunk.and_then(|c| c.copies.single()) {
             self.sender.board.settle_whose_copies_are_known(tsn, ChunkState::Acked);
             let mut latest = None;
             if let Some(p) = self.paths.get_mut(copy.path.index()) {
                 latest = Some(copy).filter(|c| can_be_meant(now, p, c));
                 p.take_off(copy.tx_seq, len, false);
-                if latest.is_some() {
+                if latest.is_some() && sent == 1 {
                     p.progress.arrive_in_turn(now, copy.tx_seq);
                 }
             }
-            // Reports condemned it that came before it did; a timer may have been too quick.
-            let late = reported_on.filter(|_| latest.is_none());
+            // What left before the only live copy arrived, after reports had condemned it; a timer may have been too quick.
+            let late = reported_on.filter(|_| latest.is_none() && sent == 2);
             if let Some(p) = late.and_then(|p| self.paths.get_mut(p.index())) {
                 p.progress.arrive_late(now);
             }
             return Arrived { credited: Some(copy), latest, copies: 1, on_one_path: true };
         }
         let copies = self.sender.board.settle(tsn, ChunkState::Acked);
-        // It was given as lost and has not left again.
-        if let Some(p) = reported_on.filter(|_| copies.len() == 0).and_then(|p| self.paths.get_mut(p.index())) {
+        // It was taken for lost and has not left again.
+        let late = reported_on.filter(|_| copies.len() == 0 && sent == 1);
+        if let Some(p) = late.and_then(|p| self.paths.get_mut(p.index())) {
             p.progress.arrive_late(now);
         }
         let credited = copies.iter().min_by_key(|c| c.sent_at).copied();
