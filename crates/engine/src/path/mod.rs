@@ -11,6 +11,7 @@ mod doubted;
 pub(crate) mod expiry;
 pub(crate) mod flight;
 mod followed;
+mod given_up;
 mod health;
 mod heartbeats;
 mod jumps;
@@ -40,6 +41,7 @@ use congestion::Congestion;
 use expiry::Expiries;
 use flight::Flight;
 use followed::Followed;
+use given_up::AllGivenUp;
 use health::Health;
 pub(crate) use heartbeats::PendingHeartbeat;
 use mtu::PathMtu;
@@ -130,6 +132,8 @@ pub(crate) struct Path {
     pub probing: Probing,
     pub progress: Progress,
     pub pace: Pace,
+    /// Of a path that carried what was given up.
+    given_up: Option<Box<AllGivenUp>>,
     /// What few policies ask for.
     followed: Option<Box<Followed>>,
 }
@@ -180,6 +184,7 @@ impl Path {
             probing: Probing::default(),
             progress: Progress::default(),
             pace: Pace::default(),
+            given_up: None,
             followed: None,
         }
     }
@@ -254,6 +259,7 @@ impl Path {
     pub fn begin_anew(&mut self) {
         self.timers.begin_anew();
         self.congestion.begin_anew();
+        self.given_up = None;
         if let Some(followed) = self.followed_mut() {
             *followed = Followed::default();
         }

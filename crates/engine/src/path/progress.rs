@@ -88,7 +88,7 @@ impl Progress {
 
     /// Something of the packet with this serial was acknowledged. The newest packet counts, of several the first time.
     #[inline]
-    fn arrive(&mut self, tx_seq: u64, at_send: &DeliveredAtSend) {
+    pub fn arrive(&mut self, tx_seq: u64, at_send: &DeliveredAtSend) {
         if self.newest.is_none_or(|n| tx_seq > n) {
             self.at_send = *at_send;
             self.newest = Some(tx_seq);

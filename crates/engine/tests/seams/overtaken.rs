@@ -108,7 +108,9 @@ fn a_path_whose_packets_overtake_each_other_is_known_and_no_other() {
             let c = b.path(Side::Client, 1).counters;
             let needless = c.lost_by_report as f64 / c.packets_sent as f64;
             println!("{case}, {p} lost, seed {seed}: {known:?}, {needless:.3} of {} condemned", c.packets_sent);
-            let soon = known[1].is_some_and(|t| t < ms(1_500));
+            // Frames that nearly fill both paths are given up at first, and few of their pieces leave by the slow one.
+            let within = if case.size > 1_000 { ms(3_000) } else { ms(1_500) };
+            let soon = known[1].is_some_and(|t| t < within);
             if !soon || known[0].is_some() || p == 0.0 && needless > 0.03 {
                 bad.push(format!("{case}, {p} lost, seed {seed}: {known:?}, {needless:.3}"));
             }

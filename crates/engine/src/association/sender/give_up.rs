@@ -224,7 +224,7 @@ impl Association {
             let copies = self.sender.board.settle(t, ChunkState::Abandoned);
             for l in copies.iter() {
                 if let Some(p) = self.paths.get_mut(l.path.index()) {
-                    p.take_off(l.tx_seq, len, false);
+                    p.give_up(t, l, len, !again);
                 }
             }
             if again {

@@ -27,7 +27,7 @@ impl Association {
         let t = *slot;
         let ack = PathAck {
             path,
-            bytes: t.bytes - t.parity,
+            bytes: t.bytes - t.uncredited,
             cumulative_bytes: t.cumulative,
             fully_used: t.fully_used,
             oldest_advanced: match self.policies.expects_lowest_tsn() {

@@ -23,8 +23,8 @@ pub(crate) struct PathTally {
     pub own_bytes: u64,
     /// Those that were acknowledged cumulatively, without parity.
     pub cumulative: u64,
-    /// Those that were parity.
-    pub parity: u64,
+    /// Those that were parity, or given up before: no window that grows by credit grows by them.
+    pub uncredited: u64,
     pub packets: u32,
     /// Newest copy of a chunk sent exactly once: RTT and rate samples.
     pub newest: Option<LiveCopy>,
@@ -183,6 +183,7 @@ impl Association {
             self.acknowledge(now, tsn, true);
             self.sender.board.pop_front();
         }
+        self.paths.iter_unseen().for_each(|p| p.forget_given_up(cum));
     }
 
     fn account_gaps(&mut self, now: Instant) {
@@ -263,15 +264,7 @@ impl Association {
     fn acknowledge(&mut self, now: Instant, tsn: u64, cumulatively: bool) {
         let Some(c) = self.sender.board.get(tsn) else { return };
         if !matches!(c.state, ChunkState::Outstanding | ChunkState::Marked) {
-            // What was taken for lost, and given up, arrived after all: what a FORWARD-TSN passed may not have, and what the
-            // peer restored did not.
-            let given_up = c.state == ChunkState::Abandoned && c.transmissions == 1 && !c.repaired;
-            let passed = cumulatively && self.sender.forward_sent.is_some_and(|(to, ..)| to >= tsn);
-            let late = c.reported_on.filter(|_| given_up && !passed);
-            if let Some(p) = late.and_then(|p| self.paths.get_mut(p.index())) {
-                p.progress.arrive_late(now);
-            }
-            return;
+            return self.acknowledge_given_up(now, tsn, cumulatively);
         }
         let (len, sent, last_path, state) = (c.len(), usize::from(c.transmissions), c.last_path, c.state);
         let (once, several, parity) = (sent == 1, c.on_several_paths, c.parity);
@@ -297,7 +290,7 @@ impl Association {
             t.touched = true;
             t.gapped |= !cumulatively;
             t.cumulative += if cumulatively && !parity { len } else { 0 };
-            t.parity += if parity { len } else { 0 };
+            t.uncredited += if parity { len } else { 0 };
             let followed = self.paths.get_mut(copy.path.index()).and_then(|p| p.followed_mut());
             if followed.is_some_and(|f| f.end_timing(tsn)) {
                 t.timed_sent = Some(copy.sent_at).filter(|_| once);
@@ -347,6 +340,37 @@ impl Association {
         if let Some((path, heard)) = answered {
             self.path_heard(now, path, heard);
         }
+    }
+
+    /// A chunk arrived that had been given up. Its path carried it, which is measured there; that a chunk is given up earns no
+    /// credit (RFC 3758 §3.5 A2), and that it arrived earns none either. What a FORWARD-TSN passed may not have arrived, and
+    /// what the peer restored did not.
+    fn acknowledge_given_up(&mut self, now: Instant, tsn: u64, cumulatively: bool) {
+        let passed = cumulatively && self.sender.forward_sent.is_some_and(|(to, ..)| to >= tsn);
+        let of = |c: &&crate::tx::scoreboard::Chunk| c.state == ChunkState::Abandoned && c.transmissions == 1;
+        let Some(c) = self.sender.board.get(tsn).filter(of).filter(|c| !c.repaired && !passed) else { return };
+        let (reported_on, left_on) = (c.reported_on, c.last_path);
+        if let Some(p) = reported_on.and_then(|p| self.paths.get_mut(p.index())) {
+            p.progress.arrive_late(now);
+        }
+        let Some((i, p)) = left_on.and_then(|p| Some((p.index(), self.paths.get_mut(p.index())?))) else { return };
+        let (Some(g), Some(t)) = (p.given_up_arrived(tsn), self.scratch.acks.get_mut(i)) else { return };
+        p.progress.arrive_in_turn(now, g.copy.tx_seq);
+        t.bytes += g.len;
+        t.own_bytes += g.len;
+        t.uncredited += g.len;
+        t.touched = true;
+        t.oldest_sent = Some(t.oldest_sent.map_or(g.copy.sent_at, |o| o.min(g.copy.sent_at)));
+        t.proven = t.proven.max(Some(g.copy.tx_seq));
+        t.lowest = Some(t.lowest.map_or(g.copy.tx_seq, |l| l.min(g.copy.tx_seq)));
+        if t.newest.is_none_or(|n| g.copy.tx_seq > n.tx_seq) {
+            t.packets += 1;
+            t.newest = Some(g.copy);
+        }
+        let owed_since = p.flight.oldest_sent().map_or(g.copy.sent_at, |o| o.min(g.copy.sent_at));
+        let heard = heard_at(now, p, g.copy.sent_at, self.scratch.sack_came_by, self.sender.reported_at);
+        p.health.measure_gap(heard, owed_since);
+        self.path_heard(now, g.copy.path, heard);
     }
 
     /// Settles a chunk and takes its copies off their paths.
