@@ -260,12 +260,22 @@ impl Association {
         }
     }
 
-    /// A chunk arrived. Its copies leave their paths; only a chunk sent exactly once is evidence (decision 3).
+    /// A chunk arrived.
     fn acknowledge(&mut self, now: Instant, tsn: u64, cumulatively: bool) {
-        let Some(c) = self.sender.board.get(tsn) else { return };
-        if !matches!(c.state, ChunkState::Outstanding | ChunkState::Marked) {
-            return self.acknowledge_given_up(now, tsn, cumulatively);
+        let answered = match self.sender.board.get(tsn).map(|c| c.state) {
+            Some(ChunkState::Outstanding | ChunkState::Marked) => self.acknowledge_awaited(now, tsn, cumulatively),
+            Some(ChunkState::Abandoned) => self.acknowledge_given_up(now, tsn, cumulatively),
+            _ => None,
+        };
+        if let Some((path, heard)) = answered {
+            self.path_heard(now, path, heard);
         }
+    }
+
+    /// One that was waited for. Its copies leave their paths; only a chunk sent exactly once is evidence (decision 3).
+    /// Answers which path that is news of, and since when.
+    fn acknowledge_awaited(&mut self, now: Instant, tsn: u64, cumulatively: bool) -> Option<(PathId, Instant)> {
+        let c = self.sender.board.get(tsn)?;
         let (len, sent, last_path, state) = (c.len(), usize::from(c.transmissions), c.last_path, c.state);
         let (once, several, parity) = (sent == 1, c.on_several_paths, c.parity);
         if once
@@ -337,24 +347,22 @@ impl Association {
                 answered = Some((p.id(), now));
             }
         }
-        if let Some((path, heard)) = answered {
-            self.path_heard(now, path, heard);
-        }
+        answered
     }
 
-    /// A chunk arrived that had been given up. Its path carried it, which is measured there; that a chunk is given up earns no
+    /// One that had been given up. Its path carried it, which is measured there; that a chunk is given up earns no
     /// credit (RFC 3758 §3.5 A2), and that it arrived earns none either. What a FORWARD-TSN passed may not have arrived, and
     /// what the peer restored did not.
-    fn acknowledge_given_up(&mut self, now: Instant, tsn: u64, cumulatively: bool) {
+    fn acknowledge_given_up(&mut self, now: Instant, tsn: u64, cumulatively: bool) -> Option<(PathId, Instant)> {
         let passed = cumulatively && self.sender.forward_sent.is_some_and(|(to, ..)| to >= tsn);
-        let of = |c: &&crate::tx::scoreboard::Chunk| c.state == ChunkState::Abandoned && c.transmissions == 1;
-        let Some(c) = self.sender.board.get(tsn).filter(of).filter(|c| !c.repaired && !passed) else { return };
+        let c = self.sender.board.get(tsn).filter(|c| c.transmissions == 1 && !c.repaired && !passed)?;
         let (reported_on, left_on) = (c.reported_on, c.last_path);
         if let Some(p) = reported_on.and_then(|p| self.paths.get_mut(p.index())) {
             p.progress.arrive_late(now);
         }
-        let Some((i, p)) = left_on.and_then(|p| Some((p.index(), self.paths.get_mut(p.index())?))) else { return };
-        let (Some(g), Some(t)) = (p.given_up_arrived(tsn), self.scratch.acks.get_mut(i)) else { return };
+        let i = left_on?.index();
+        let p = self.paths.get_mut(i)?;
+        let (g, t) = (p.given_up_arrived(tsn)?, self.scratch.acks.get_mut(i)?);
         p.progress.arrive_in_turn(now, g.copy.tx_seq);
         t.bytes += g.len;
         t.own_bytes += g.len;
@@ -370,7 +378,7 @@ impl Association {
         let owed_since = p.flight.oldest_sent().map_or(g.copy.sent_at, |o| o.min(g.copy.sent_at));
         let heard = heard_at(now, p, g.copy.sent_at, self.scratch.sack_came_by, self.sender.reported_at);
         p.health.measure_gap(heard, owed_since);
-        self.path_heard(now, g.copy.path, heard);
+        Some((g.copy.path, heard))
     }
 
     /// Settles a chunk and takes its copies off their paths.
