@@ -308,6 +308,7 @@ impl Path {
         self.one_way = OneWay::default();
         self.rate.restart();
         self.progress.forget_order();
+        self.given_up = None;
         if let Some(capacity) = self.capacity.used() {
             capacity.restart();
         }

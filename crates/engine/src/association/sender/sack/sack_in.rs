@@ -355,8 +355,8 @@ impl Association {
     /// what the peer restored did not.
     fn acknowledge_given_up(&mut self, now: Instant, tsn: u64, cumulatively: bool) -> Option<(PathId, Instant)> {
         let passed = cumulatively && self.sender.forward_sent.is_some_and(|(to, ..)| to >= tsn);
-        let c = self.sender.board.get(tsn).filter(|c| c.transmissions == 1 && !c.repaired && !passed)?;
-        let (reported_on, left_on) = (c.reported_on, c.last_path);
+        let c = self.sender.board.get_mut(tsn).filter(|c| c.transmissions == 1 && !c.repaired && !passed)?;
+        let (reported_on, left_on) = (c.reported_on.take(), c.last_path);
         if let Some(p) = reported_on.and_then(|p| self.paths.get_mut(p.index())) {
             p.progress.arrive_late(now);
         }
@@ -368,6 +368,7 @@ impl Association {
         t.own_bytes += g.len;
         t.uncredited += g.len;
         t.touched = true;
+        t.gapped |= !cumulatively;
         t.oldest_sent = Some(t.oldest_sent.map_or(g.copy.sent_at, |o| o.min(g.copy.sent_at)));
         t.proven = t.proven.max(Some(g.copy.tx_seq));
         t.lowest = Some(t.lowest.map_or(g.copy.tx_seq, |l| l.min(g.copy.tx_seq)));
