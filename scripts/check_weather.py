@@ -5,7 +5,8 @@
 
 DIR is the --out of a run in any form. In no run of `live` may more frames be lost, for each event, than FRAMES (25)
 beyond the plan that knows the links' future (film.lost-beyond-offline). Scenarios in FILE, one a line, are known to fail.
-That list only shrinks: one of them that holds in every run has to leave it, and one that is not there fails the check.
+One of them that holds in every run has to leave that list, and one that is not there fails the check; what may join the
+list is said in its head.
 """
 
 import argparse
