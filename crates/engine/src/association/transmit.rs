@@ -28,7 +28,7 @@ pub(crate) struct Scratch {
     /// Extended TSNs of what may have become worthless.
     pub swept: Vec<u64>,
     pub adjust: Vec<anabranch_policy::coupling::Adjust>,
-    pub acks: Vec<crate::association::sender::sack::sack_in::PathTally>,
+    pub acks: Vec<crate::association::sender::sack::tally::PathTally>,
     pub newest: Vec<Option<u64>>,
     pub oldest: Vec<Option<u64>>,
     /// DATA packets the SACK at hand answers, as the peer counted them.

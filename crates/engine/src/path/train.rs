@@ -65,16 +65,16 @@ impl Train {
         let number = self.nonces.iter().position(|n| *n == nonce)?;
         let first = self.answered.iter().all(Option::is_none);
         self.answered[number].get_or_insert(now);
-        Some(match first {
-            true => TrainAnswer::First(self.sent_at),
-            false if number >= ENOUGH && !self.done => {
-                self.done = true;
-                // Answers that stood behind a train of the peer's are as far apart as that left them.
-                let rate = self.regular_rate(payload);
-                TrainAnswer::Rate(rate.filter(|_| self.crossed < CROSSED))
-            }
-            false => TrainAnswer::Further,
-        })
+        if first {
+            return Some(TrainAnswer::First(self.sent_at));
+        }
+        if number < ENOUGH || self.done {
+            return Some(TrainAnswer::Further);
+        }
+        self.done = true;
+        // Answers that stood behind a train of the peer's are as far apart as that left them.
+        let rate = self.regular_rate(payload).filter(|_| self.crossed < CROSSED);
+        Some(TrainAnswer::Rate(rate))
     }
 
     /// The rate at which it was answered, by the line through its answers. None where they are not near it: something else

@@ -1,4 +1,4 @@
-//! What trains of HEARTBEATs show of paths while the peer has something to say as well.
+//! What trains of HEARTBEATs show of paths: while the peer has something to say as well, and where jitter spreads them.
 
 use crate::common::*;
 use anabranch_base::Duration;

@@ -58,21 +58,15 @@ const CASES: [Case; 12] = [
 ];
 
 impl Case {
-    /// When each path first passed for one that reorders, after so many seconds over these ways there and back.
-    fn run(
-        &self,
-        seed: u64,
-        links: [LinkConfig; 2],
-        back: &LinkConfig,
-        seconds: u64,
-    ) -> ([Option<Duration>; 2], Bench) {
+    /// When each path first passed for one that reorders, in five seconds over these ways there and back.
+    fn run(&self, seed: u64, links: [LinkConfig; 2], back: &LinkConfig) -> ([Option<Duration>; 2], Bench) {
         let in_turn = [(Hook::PathScheduler, "round_robin:strict=1")];
         let profile = profile(self.profile, if self.size as u64 / self.gap > ONE_PATH { &[] } else { &in_turn });
         let (mut set, known) = (policies(&profile, 2), Notes::default());
         set.loss_threshold = Box::new(Watched { inner: set.loss_threshold, known: known.clone() });
         let mut b = connected_with(seed, &assoc_config(self.profile), set, &links.map(|l| (l, back.clone())));
         let began = b.now;
-        for n in 0..seconds * 1_000 / self.gap {
+        for n in 0..5_000 / self.gap {
             let deadline = Some(b.now + ms(self.lifetime));
             b.send(Side::Client, SendOptions { deadline, ..SendOptions::default() }, numbered(0, n as u32, self.size));
             b.run_for(ms(self.gap));
@@ -103,8 +97,7 @@ fn a_path_whose_packets_overtake_each_other_is_known_and_no_other() {
         for (jitter, p) in [(Jitter::Uniform(ms(25)), 0.0), (Jitter::Normal(ms(50)), 0.05)] {
             let lossy = LossConfig::Bernoulli { p };
             let unsteady = LinkConfig { jitter, jitter_reorders: true, ..link(4, case.delays[1]) };
-            let (known, mut b) =
-                case.run(seed, [link(2, case.delays[0]).with_loss(lossy), unsteady], &ways_back()[0], 5);
+            let (known, mut b) = case.run(seed, [link(2, case.delays[0]).with_loss(lossy), unsteady], &ways_back()[0]);
             let c = b.path(Side::Client, 1).counters;
             let needless = c.lost_by_report as f64 / c.packets_sent as f64;
             println!("{case}, {p} lost, seed {seed}: {known:?}, {needless:.3} of {} condemned", c.packets_sent);
@@ -125,7 +118,7 @@ fn a_path_that_loses_packets_is_not_taken_to_reorder() {
     for (case, seed) in CASES.iter().flat_map(|c| (1..=3).map(move |seed| (c, seed))) {
         for (p, back) in [0.005, 0.05, 0.2].into_iter().flat_map(|p| ways_back().map(|back| (p, back))) {
             let lossy = |mbit, delay| link(mbit, delay).with_loss(LossConfig::Bernoulli { p });
-            let (known, _) = case.run(seed, [lossy(2, case.delays[0]), lossy(4, case.delays[1])], &back, 5);
+            let (known, _) = case.run(seed, [lossy(2, case.delays[0]), lossy(4, case.delays[1])], &back);
             if known != [None; 2] {
                 bad.push(format!("{case}, seed {seed}, {p} lost, back {:?}: {known:?}", back.jitter));
             }
