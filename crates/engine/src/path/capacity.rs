@@ -12,6 +12,7 @@
 //! Silence says nothing of the rate: without acknowledgements the estimate stays what it was.
 
 use super::jumps::Jumps;
+use super::train::TrainRate;
 use crate::lazy_box::Empty;
 use anabranch_base::{Duration, Instant, Rate};
 
@@ -106,7 +107,7 @@ pub(crate) struct Capacity {
     /// The largest rate at which it has emptied over a longer time.
     drained: Option<Rate>,
     /// What a train of packets showed, and until when that counts.
-    guess: Option<(Rate, Instant)>,
+    guess: Option<(TrainRate, Instant)>,
     /// A rate, bytes, and how long they take at it.
     divided: (Rate, u64, Duration),
 }
@@ -227,7 +228,7 @@ impl Capacity {
     }
 
     /// What a train of packets showed: better than nothing until data show what the path carries.
-    pub fn guess(&mut self, now: Instant, rate: Rate, rtt: Duration) {
+    pub fn guess(&mut self, now: Instant, rate: TrainRate, rtt: Duration) {
         self.guess = Some((rate, now + SPAN.max(rtt * 8)));
     }
 
@@ -427,13 +428,18 @@ impl Capacity {
 
     /// The estimate; zero before there is any evidence.
     pub fn rate(&self) -> Rate {
-        let best = self.guess.map_or(self.best(), |(g, _)| g.max(self.best()));
+        let best = self.guess.map_or(self.best(), |(g, _)| g.rate().max(self.best()));
         self.drain.map_or(best, |d| d.min(best))
     }
 
     /// Only a source that offered less has shown it: the path carries that much, and may carry more.
     pub fn is_lower_bound(&self) -> bool {
-        self.guess.is_none() && self.drain.is_none() && self.filled == [false; 2]
+        let guessed = match self.guess {
+            None => false,
+            Some((TrainRate::Exact(_), _)) => return false,
+            Some((TrainRate::AtLeast(least), _)) => least > self.best(),
+        };
+        self.drain.is_none() && (guessed || self.filled == [false; 2])
     }
 
     /// Another route: nothing learnt holds.

@@ -92,11 +92,23 @@ fn what_a_train_showed_counts_until_data_show_more() {
     let mut r = Run::new();
     r.go(1_000, 100, false);
     assert!(r.c.is_lower_bound() && r.rate() == 10_000);
-    r.c.guess(r.at, Rate::from_bytes_per_sec(2_000_000), MS(50));
+    r.c.guess(r.at, TrainRate::Exact(Rate::from_bytes_per_sec(2_000_000)), MS(50));
     r.go(20_000, 100, false);
     assert_eq!((r.rate(), r.c.is_lower_bound()), (2_000_000, false), "a sparse source");
     r.go(1_500, 1, true);
     assert!(r.is_near(1_000_000), "{}", r.rate());
+}
+
+/// What a train that jitter spread shows is a beginning: a source that offers less leaves it so, and data that show more end it.
+#[test]
+fn what_a_train_showed_at_least_may_be_more() {
+    let mut r = Run::new();
+    r.go(1_000, 100, false);
+    r.c.guess(r.at, TrainRate::AtLeast(Rate::from_bytes_per_sec(200_000)), MS(50));
+    r.go(5_000, 100, false);
+    assert_eq!((r.rate(), r.c.is_lower_bound()), (200_000, true), "a sparse source");
+    r.go(1_500, 1, true);
+    assert!(r.is_near(1_000_000) && !r.c.is_lower_bound(), "{}", r.rate());
 }
 
 /// 20 packets a frame, paced a little above the rate of the link; the round trip grows by 53 ms each 200 ms.

@@ -2,7 +2,8 @@
 //!
 //! Packets that leave together are spread by the slowest link on their way, and so are their answers: the time from one to
 //! the next is what that link takes for a packet (packet trains; Dovrolis, Ramanathan, Moore 2001). Where each packet takes
-//! a time of its own as well, the answers lie close to a line while that is little, and say nothing where it is not.
+//! a time of its own as well, the answers lie close to a line while that is little. Where it is not, they are spread by more
+//! than the link: it carries what came in that time at least, and the start begins there.
 
 use anabranch_base::{Duration, Instant, Rate};
 
@@ -28,8 +29,29 @@ pub(crate) struct Train {
     answered: [Option<Instant>; LENGTH],
     /// HEARTBEATs of the peer that came while it was under way.
     crossed: usize,
-    /// Its rate was looked at.
+    /// One near the end was answered: those that are still to come are late or lost.
     done: bool,
+    /// It has shown a rate.
+    shown: bool,
+}
+
+/// What the answers show of a path's rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TrainRate {
+    /// They came regularly: this is it.
+    Exact(Rate),
+    /// Each packet took a time of its own as well, and together they were spread by both: it carries that much, and may carry
+    /// far more.
+    AtLeast(Rate),
+}
+
+impl TrainRate {
+    /// Either of both.
+    pub fn rate(self) -> Rate {
+        match self {
+            TrainRate::Exact(rate) | TrainRate::AtLeast(rate) => rate,
+        }
+    }
 }
 
 /// What an answer to one of a train says.
@@ -37,8 +59,8 @@ pub(crate) struct Train {
 pub(crate) enum TrainAnswer {
     /// The first one: the train had left then.
     First(Instant),
-    /// One near the end: the rate at which the train was answered, if it was answered regularly.
-    Rate(Option<Rate>),
+    /// Enough came: what they show of the path's rate.
+    Rate(TrainRate),
     /// One of the others.
     Further,
 }
@@ -46,7 +68,7 @@ pub(crate) enum TrainAnswer {
 impl Train {
     /// HEARTBEATs with these nonces leave now.
     pub fn new(now: Instant, nonces: [u64; LENGTH]) -> Train {
-        Train { nonces, sent_at: now, answered: [None; LENGTH], crossed: 0, done: false }
+        Train { nonces, sent_at: now, answered: [None; LENGTH], crossed: 0, done: false, shown: false }
     }
 
     /// A HEARTBEAT of the peer came on the same path.
@@ -54,7 +76,7 @@ impl Train {
         self.crossed += usize::from(!self.done);
     }
 
-    /// Was its rate looked at?
+    /// Has it all arrived, but for what is late or lost?
     pub fn is_over(&self) -> bool {
         self.done
     }
@@ -68,13 +90,26 @@ impl Train {
         if first {
             return Some(TrainAnswer::First(self.sent_at));
         }
-        if number < ENOUGH || self.done {
+        self.done |= number >= ENOUGH;
+        // Answers that stood behind a train of the peer's are as far apart as that left them.
+        if !self.done || self.shown || self.crossed >= CROSSED {
             return Some(TrainAnswer::Further);
         }
-        self.done = true;
-        // Answers that stood behind a train of the peer's are as far apart as that left them.
-        let rate = self.regular_rate(payload).filter(|_| self.crossed < CROSSED);
-        Some(TrainAnswer::Rate(rate))
+        let exact = self.regular_rate(payload).map(TrainRate::Exact);
+        let rate = exact.or_else(|| self.least_rate(payload).map(TrainRate::AtLeast));
+        self.shown = rate.is_some();
+        Some(rate.map_or(TrainAnswer::Further, TrainAnswer::Rate))
+    }
+
+    /// What was answered, over the time from the first answer to the last, in whatever order they came: where each packet
+    /// takes a time of its own, that is longer than the link took for them.
+    fn least_rate(&self, payload: u64) -> Option<Rate> {
+        let answers = || self.answered.iter().flatten();
+        let (from, to) = (answers().min()?, answers().max()?);
+        let span = to.since(*from);
+        // What came together at the end may have been held until then.
+        let before = answers().filter(|at| at.since(*from) * REGULAR as u64 <= span * (REGULAR as u64 - 1)).count();
+        (answers().count() >= ENOUGH && !span.is_zero()).then(|| Rate::of(before as u64 * payload, span))
     }
 
     /// The rate at which it was answered, by the line through its answers. None where they are not near it: something else
@@ -103,23 +138,31 @@ impl Train {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use anabranch_base::RandomStream;
 
     fn at(us: u64) -> Instant {
         Instant::from_nanos((1_000_000 + us) * 1_000)
     }
 
     /// A train of packets of 1,000 bytes of which these are answered, each at its time in microseconds.
-    fn rate(answers: impl IntoIterator<Item = (usize, u64)>) -> Option<u64> {
+    fn shown(answers: impl IntoIterator<Item = (usize, u64)>) -> Option<TrainRate> {
         let mut train = Train::new(at(0), core::array::from_fn(|i| 100 + i as u64));
         let mut found = None;
         for (i, (number, us)) in answers.into_iter().enumerate() {
             let answer = train.answer(at(us), 100 + number as u64, 1_000).unwrap();
             assert_eq!(answer == TrainAnswer::First(at(0)), i == 0);
             if let TrainAnswer::Rate(rate) = answer {
-                assert!(found.replace(rate.map(Rate::bytes_per_sec)).is_none() && train.is_over(), "once");
+                assert!(found.is_none() && train.is_over(), "once");
+                found = Some(rate);
             }
         }
-        found.flatten()
+        found
+    }
+    fn rate(answers: impl IntoIterator<Item = (usize, u64)>) -> Option<u64> {
+        shown(answers).and_then(|s| if let TrainRate::Exact(rate) = s { Some(rate.bytes_per_sec()) } else { None })
+    }
+    fn at_least(answers: impl IntoIterator<Item = (usize, u64)>) -> Option<u64> {
+        shown(answers).and_then(|s| if let TrainRate::AtLeast(rate) = s { Some(rate.bytes_per_sec()) } else { None })
     }
 
     #[test]
@@ -134,11 +177,43 @@ mod tests {
     }
 
     #[test]
-    fn one_that_something_else_spread_shows_none() {
-        assert_eq!(rate((0..LENGTH).map(|i| (i, if i < 6 { 0 } else { 20_000 } + i as u64 * 1_000))), None, "a stall");
-        assert_eq!(rate((0..LENGTH).map(|i| (i, 5_000))), None, "all at once");
-        assert_eq!(rate([(0, 0), (1, 1_000), (11, 11_000)]), None, "most were lost");
-        assert_eq!(rate((0..ENOUGH).map(|i| (i, i as u64 * 1_000))), None, "its end was lost");
+    fn one_that_something_else_spread_shows_what_there_is_at_least() {
+        let stall = |i: usize| (i, if i < 6 { 0 } else { 20_000 } + i as u64 * 1_000);
+        assert_eq!(at_least((0..LENGTH).map(stall)), Some(6_000_000_000 / 29_000), "a stall, when the tenth is there");
+        // A radio that sends some packets at each of its turns, every 10 ms.
+        for (turn, of) in [(6, 600_000), (5, 500_000), (4, 400_000), (3, 300_000)] {
+            let came = (0..LENGTH).map(|i| (i, 30_000 + (i / turn) as u64 * 10_000));
+            let Some(shown) = shown(came).map(|s| s.rate().bytes_per_sec()) else { panic!("{turn} at once") };
+            println!("{turn} at once: {shown} of {of}");
+            assert!((of / 2..=of * 6 / 5).contains(&shown), "{turn} at once: {shown} of {of}");
+        }
+    }
+
+    #[test]
+    fn too_few_answers_show_nothing() {
+        assert_eq!(shown((0..LENGTH).map(|i| (i, 5_000))), None, "all at once");
+        assert_eq!(shown([(0, 0), (1, 1_000), (11, 11_000)]), None, "most were lost");
+        assert_eq!(shown((0..ENOUGH).map(|i| (i, i as u64 * 1_000))), None, "its end was lost");
+    }
+
+    /// Whatever the order in which they come, the link has not less, and seldom a fifth less than what is shown.
+    #[test]
+    fn one_whose_packets_overtake_each_other_shows_hardly_more_than_there_is() {
+        let mut random = RandomStream::named(5, "train");
+        for (apart, spread) in [(600, 20_000), (1_200, 50_000), (2_400, 50_000), (2_400, 100_000), (5_000, 100_000)] {
+            let mut found: Vec<_> = (0..1_000)
+                .filter_map(|_| {
+                    let mut came: Vec<_> = (0..LENGTH).map(|i| (i, i as u64 * apart + random.below(spread))).collect();
+                    came.sort_by_key(|(_, at)| *at);
+                    at_least(came)
+                })
+                .collect();
+            found.sort_unstable();
+            let is = 1_000_000_000 / apart;
+            let (median, most) = (found[found.len() / 2], found[found.len() * 99 / 100]);
+            println!("{apart} us apart, {spread}: {} of 1,000, median {median}, most {most} of {is}", found.len());
+            assert!(most < is * 6 / 5 && median < is, "{apart} us apart, {spread}: {median}, {most} of {is}");
+        }
     }
 
     #[test]
@@ -161,7 +236,7 @@ mod tests {
                 train.answer(at(30_000 + i * 1_000), i, 1_000)
             });
             let found = answers.flatten().find_map(|a| if let TrainAnswer::Rate(r) = a { Some(r) } else { None });
-            assert_eq!(found.map(|r| r.is_some()), Some(shows), "{heartbeats} HEARTBEATs of the peer");
+            assert_eq!(found.is_some(), shows, "{heartbeats} HEARTBEATs of the peer");
         }
     }
 

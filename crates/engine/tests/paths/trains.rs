@@ -85,13 +85,15 @@ fn shown_where_packets_come_apart(mbit: u64, delay: u64, sd: u64) -> Vec<f64> {
     (1..=80).map(of).collect()
 }
 
-/// What jitter spreads a train by says nothing of the path's rate, and where it is little beside that time it does no harm.
+/// A train that jitter spreads shows that the path carries something, and no more than it does. Where jitter is little beside
+/// the train's own time it does no harm.
 #[test]
-fn a_train_that_jitter_spread_shows_no_rate_and_one_that_it_did_not_does() {
+fn a_train_that_jitter_spread_shows_the_least_of_a_rate_and_one_that_it_did_not_shows_it() {
     for (mbit, delay, sd) in [(4, 160, 50_000), (4, 100, 20_000), (8, 80, 30_000), (12, 60, 10_000), (3, 200, 80_000)] {
         let parts = shown_where_packets_come_apart(mbit, delay, sd);
-        let wrong: Vec<_> = parts.iter().filter(|p| **p > 0.0 && !(0.33..1.5).contains(*p)).collect();
-        assert!(wrong.is_empty(), "{mbit} Mbit/s, {delay} ms +- {sd} us: {wrong:.2?}");
+        let more = parts.iter().filter(|p| **p > 1.5).count();
+        let shown = parts.iter().filter(|p| **p > 0.0).count();
+        assert!(more == 0 && shown * 10 >= parts.len() * 9, "{mbit} Mbit/s, {delay} ms +- {sd} us: {parts:.2?}");
     }
     for (mbit, delay, sd) in [(4, 160, 0), (6, 30, 1_300), (4, 60, 2_500), (12, 30, 500)] {
         let parts = shown_where_packets_come_apart(mbit, delay, sd);

@@ -372,7 +372,8 @@ impl Window for Bbr {
         true
     }
     fn on_train(&mut self, now: Instant, p: &PathView) -> Option<u64> {
-        if self.phase == Phase::Startup {
+        // Where that is only the least of it the start goes on from there.
+        if self.phase == Phase::Startup && !p.capacity_may_be_more {
             self.probe_up(now, p);
         }
         Some((self.gain.of(Self::pipe(p)) + 3 * p.mtu).min(TRAIN_SHOWS * p.mtu))

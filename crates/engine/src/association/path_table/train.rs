@@ -6,8 +6,8 @@
 
 use crate::association::Association;
 use crate::association::control::What;
-use crate::path::train::{LENGTH, TrainAnswer};
-use anabranch_base::{Instant, PathId, Rate};
+use crate::path::train::{LENGTH, TrainAnswer, TrainRate};
+use anabranch_base::{Instant, PathId};
 use anabranch_policy::view::PathState;
 
 impl Association {
@@ -74,8 +74,8 @@ impl Association {
     }
 
     /// The path begins with the rate that its train showed.
-    fn begin_with(&mut self, now: Instant, id: PathId, rate: Option<Rate>) {
-        let (Some(rate), Some(p)) = (rate, self.paths.get_mut(id.index())) else { return };
+    fn begin_with(&mut self, now: Instant, id: PathId, rate: TrainRate) {
+        let Some(p) = self.paths.get_mut(id.index()) else { return };
         let rtt = p.rtt.min_rtt();
         p.capacity.guess(now, rate, rtt);
         let v = self.views.path(&mut self.paths, &self.policies, id);
