@@ -34,7 +34,13 @@ pub(super) const POLICY: Policy<dyn PathScheduler> = Policy {
             ParamInfo::number("queue_cost", 1.0, "", 1.0, 100.0, "weight of queueing time against flight time"),
             ParamInfo::millis("guard", 20, 0, 10_000, "time to spare before a deadline on a path that is not the best"),
             ParamInfo::number("risk", 2.0, "of the jitter", 0.0, 16.0, "variation to spare before a deadline"),
-            ParamInfo::millis("look_ahead", 100, 0, 1_000, "window of chunks, as time at the rate of all paths"),
+            ParamInfo::millis(
+                "look_ahead",
+                100,
+                0,
+                1_000,
+                "window of chunks, as time at the rate of all paths; thrice that where packets overtake each other",
+            ),
         ],
     },
     build: |p| Box::new(EarliestArrival::new(p)),
@@ -45,6 +51,12 @@ const SOME_LOSS: Ppm = Ppm(500);
 /// One part of so many of a message's life: as long as that the best path has to have something to send before another one
 /// takes what may be late there.
 const BUSY: u64 = 7;
+/// What others depend on counts what waits for a path for longer by one part of so many: rates are hoped to be a little more
+/// than was measured, and the largest of many samples is a little more than there is.
+const DOUBT: u64 = 10;
+/// As many times as far it looks ahead where packets overtake each other: there it weighs chunks by their class, and all of a
+/// frame that others depend on has to be among them.
+const FURTHER: u64 = 3;
 /// Packets in flight that say how a path is now.
 const FEW: u32 = 4;
 
@@ -133,7 +145,9 @@ impl EarliestArrival {
     /// May `open` take `c`, which has `ahead` bytes before it, although `best` is better but full?
     fn may_take(&self, now: Instant, c: &ChunkView, ahead: u64, best: &Offer<'_>, open: &Offer<'_>) -> bool {
         let here = open.forecast.arrival(c.len);
-        let there = best.forecast.arrival(ahead + c.len);
+        let matters = c.class < 2 && open.path.reorders(now);
+        let doubt = if matters { best.forecast.wait(ahead + c.len) / DOUBT } else { Duration::ZERO };
+        let there = best.forecast.arrival(ahead + c.len) + doubt;
         let in_time = |d: Instant| {
             let waits = now + there + best.slack > d;
             let risky = c.class < 2 && open.path.loss > SOME_LOSS;
@@ -144,8 +158,7 @@ impl EarliestArrival {
         let likelier_there = |d: Instant| {
             let spare = |arrival: Duration| u128::from(d.since(now + arrival).as_nanos());
             let varies = |o: &Offer<'_>| u128::from(o.slack.as_nanos());
-            c.class < 2
-                && open.path.reorders(now)
+            matters
                 && now + there <= d
                 && spare(here) < varies(open) * 2
                 && spare(there) * varies(open) >= spare(here) * varies(best)
@@ -191,7 +204,9 @@ impl PathScheduler for EarliestArrival {
         Asks::LOOK_AHEAD.and(Asks::LOAD)
     }
     fn look_ahead(&self, cx: &AssocView<'_>) -> LookAhead {
-        let bytes: u64 = cx.active().map(|p| rate(p).bytes_in(self.look_ahead)).sum();
+        let unsteady = cx.active().any(|p| p.reorders(cx.now));
+        let window = self.look_ahead * if unsteady { FURTHER } else { 1 };
+        let bytes: u64 = cx.active().map(|p| rate(p).bytes_in(window)).sum();
         LookAhead { bytes: bytes.min(cx.peer_rwnd), when_drained: false }
     }
     fn permutes(&self) -> bool {

@@ -140,18 +140,40 @@ fn long_frame(busy: u64, life: u64, overtakes: bool) -> Decision {
 fn a_sooner_arrival_that_is_less_likely_to_be_in_time_is_worth_nothing() {
     let slow = Decision::Send { index: 0, path: PathId(1) };
     for life in [200, 220, 250] {
-        // The flight of the fast path is 15 ms, its queue 13 ms, and the time to spare there 20 ms.
-        for busy in (145..life - 40).step_by(5) {
+        // The flight of the fast path is 15 ms, its queue 13 ms, the time to spare there 20 ms, and all that waits counts for
+        // a tenth more.
+        for busy in (130..(life - 40) * 10 / 11).step_by(5) {
             assert_eq!(long_frame(busy, life, true), Decision::Blocked, "{busy} of {life} ms");
         }
         for busy in [life - 25, life, life * 2] {
             assert_eq!(long_frame(busy, life, true), slow, "late on the fast path: {busy} of {life} ms");
         }
     }
+    for life in [200, 220, 250, 300] {
+        // What has to wait so long that a tenth more of it would be too late does not count on the fast path.
+        let most =
+            (100..life).rev().find(|busy| long_frame(*busy, life, true) == Decision::Blocked).expect("some wait");
+        let there = 28 + most * 11 / 10;
+        assert!((life - 25..=life).contains(&there), "{most} ms of work of {life}");
+    }
     assert_eq!(long_frame(190, 250, false), slow, "where nothing is overtaken the sooner arrival counts");
     let mut s = unsteady(500_000, 0, 250);
     (s.unsent, s.chunks) = (190 * 1_050, s.chunks.drain(..1).collect());
     assert_eq!(s.ask(&policy()), slow, "nor for what nothing depends on");
+}
+
+/// A chunk of a frame that others depend on is weighed with all of that frame.
+#[test]
+fn it_looks_further_where_packets_overtake_each_other() {
+    let mut s = unsteady(500_000, 0, 200);
+    let steady = {
+        let mut s = unsteady(500_000, 0, 200);
+        s.paths.iter_mut().for_each(|p| p.overtaken_at = None);
+        policy().look_ahead(&s.cx()).bytes
+    };
+    assert_eq!(policy().look_ahead(&s.cx()).bytes, steady * FURTHER);
+    s.now += ms(60_000);
+    assert_eq!(policy().look_ahead(&s.cx()).bytes, steady, "that was a minute ago");
 }
 
 /// The slow path has the time to spare that its variation asks for; the fast one, which varies little, has more of it.
