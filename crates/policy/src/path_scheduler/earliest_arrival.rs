@@ -6,7 +6,7 @@
 //! full path would once everything before the chunk has left; or the chunk has a deadline and still makes it,
 //! with `guard` and `risk` mean deviations of the round trip to spare. For a chunk on which others depend, and where packets
 //! overtake each other, neither holds if it is more likely to be in time on the full path, unless it has twice that to
-//! spare. So slow paths carry what they can deliver in time, the fast one keeps room for what cannot wait, and a path that
+//! spare; it is weighed with all of its frame, and what waits for the full path counts for a tenth more. So slow paths carry what they can deliver in time, the fast one keeps room for what cannot wait, and a path that
 //! would be late stays idle.
 //! Where more is offered than the paths carry that are surely in time, a third condition lets another path take a message
 //! on which no other depends: it is more likely than not to be in time there, and the best path has enough to do without it.

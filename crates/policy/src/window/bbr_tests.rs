@@ -64,6 +64,17 @@ fn a_source_that_offers_less_does_not_end_the_start() {
     assert!(s.paths[0].cwnd <= 139_000 + 3 * MTU, "bounded all the same: {}", s.paths[0].cwnd);
 }
 
+/// What a train shows exactly ends the start; the least of it is where the start goes on.
+#[test]
+fn a_train_that_shows_the_least_does_not_end_the_start() {
+    for (least, phase) in [(false, Phase::Up), (true, Phase::Startup)] {
+        let (mut s, mut w) = (scene(), policy());
+        s.paths[0].capacity_may_be_more = least;
+        assert_eq!(w.on_train(s.now, &s.paths[0]), Some(100_000 + 3 * MTU));
+        assert_eq!(w.phase, phase);
+    }
+}
+
 #[test]
 fn random_loss_costs_nothing_and_much_loss_does() {
     let (mut s, mut w) = started();

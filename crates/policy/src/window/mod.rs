@@ -110,7 +110,8 @@ pub trait Window: Send {
     fn wants_train(&self) -> bool {
         false
     }
-    /// The train was answered: [`PathView::capacity`] is what it showed. The window to begin with, bytes.
+    /// The train was answered: [`PathView::capacity`] is what it showed, or the least of it where
+    /// [`PathView::capacity_may_be_more`]. The window to begin with, bytes.
     fn on_train(&mut self, _now: Instant, _me: &PathView) -> Option<u64> {
         None
     }
