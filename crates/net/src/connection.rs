@@ -60,12 +60,14 @@ impl Connection {
         let now = clock::now();
         let mut core = i.shared.lock();
         let Some(mut a) = core.engine.association_mut(i.id) else {
-            return Err((SendError::Closed(closed(&core, i.id)), payload));
+            return Err((SendError::Closed(why_over(&core, i.id)), payload));
         };
         let alone = a.is_drained();
         let taken = a.offer(now, options, payload);
         drop(a);
-        taken.map_err(|(e, payload)| (SendError::from_engine(e, closed(&core, i.id)), payload))?;
+        if let Err((why, payload)) = taken {
+            return Err((self.refusal(&mut core, now, why), payload));
+        }
         let call = !alone || core.send_at_once(now, &i.shared);
         let calls = std::mem::take(&mut core.calls);
         drop(core);
@@ -74,6 +76,14 @@ impl Connection {
             i.shared.wake.notify_one();
         }
         Ok(())
+    }
+
+    /// An association that has just ended says why before the driver asks.
+    fn refusal(&self, core: &mut Core, now: Instant, why: anabranch_engine::SendError) -> SendError {
+        if why == anabranch_engine::SendError::Closed {
+            core.dispatch(now, &self.inner.shared);
+        }
+        SendError::from_engine(why, why_over(core, self.inner.id))
     }
 
     /// Hands a message over, waiting for room in the send buffer; no longer than its deadline.
@@ -119,7 +129,7 @@ impl Connection {
         let mut refused = None;
         {
             let Some(mut a) = core.engine.association_mut(i.id) else {
-                return Err(SendError::Closed(closed(&core, i.id)));
+                return Err(SendError::Closed(why_over(&core, i.id)));
             };
             while let Some((options, payload)) = messages.pop_front() {
                 match a.offer(now, options, payload) {
@@ -133,7 +143,7 @@ impl Connection {
             }
         }
         let call = taken > 0 && core.send_at_once(now, &i.shared);
-        let refused = refused.map(|e| SendError::from_engine(e, closed(&core, i.id)));
+        let refused = refused.map(|why| self.refusal(&mut core, now, why));
         let calls = std::mem::take(&mut core.calls);
         drop(core);
         calls.into_iter().for_each(Call::make);
@@ -424,6 +434,11 @@ fn closed(core: &Core, id: AssocId) -> Option<CloseReason> {
         Some(entry) => entry.closed.clone(),
         None => Some(CloseReason::Aborted),
     }
+}
+
+/// Why nothing more is taken: the reason is known before the last packet has left, which is when the handles learn of it.
+fn why_over(core: &Core, id: AssocId) -> Option<CloseReason> {
+    closed(core, id).or_else(|| core.connections.get(&id)?.ending.as_ref().map(|(_, why)| why.clone()))
 }
 
 fn ended(reason: CloseReason) -> Result<Option<Message>, CloseReason> {

@@ -198,6 +198,29 @@ async fn a_peer_that_is_dropped_aborts() {
     assert_eq!(p.far.send(SendOptions::default(), "x".into()).await, Err(SendError::Closed(Some(reason))));
 }
 
+/// A sender that does not pause meets the end before anyone has waited for it; the reason is known by then.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_busy_sender_learns_why_the_connection_is_over() {
+    for _ in 0..20 {
+        let p = pair("127.0.0.1:0", &["127.0.0.1"]).await;
+        let near = p.near.clone();
+        let busy = tokio::task::spawn_blocking(move || {
+            let until = Instant::now() + Duration::from_secs(5);
+            while Instant::now() < until {
+                match near.try_send(SendOptions::default(), "x".into()) {
+                    Ok(()) | Err(SendError::WouldBlock) => {}
+                    Err(e) => return e,
+                }
+            }
+            panic!("it does not end")
+        });
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        drop((p.far, p.server));
+        let e = busy.await.unwrap();
+        assert!(matches!(&e, SendError::Closed(Some(CloseReason::PeerAborted(_)))), "{e}");
+    }
+}
+
 /// A peer that vanishes without a packet: a relay between them falls silent.
 #[tokio::test]
 async fn a_peer_that_falls_silent_is_gone() {
