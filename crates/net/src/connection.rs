@@ -66,7 +66,7 @@ impl Connection {
         let taken = a.offer(now, options, payload);
         drop(a);
         if let Err((why, payload)) = taken {
-            return Err((self.refusal(&mut core, now, why), payload));
+            return Err((self.refusal(&mut core, why), payload));
         }
         let call = !alone || core.send_at_once(now, &i.shared);
         let calls = std::mem::take(&mut core.calls);
@@ -78,10 +78,10 @@ impl Connection {
         Ok(())
     }
 
-    /// An association that has just ended says why before the driver asks.
-    fn refusal(&self, core: &mut Core, now: Instant, why: anabranch_engine::SendError) -> SendError {
+    /// An association that has just ended says why before the driver asks, who wakes those that this concerns.
+    fn refusal(&self, core: &mut Core, why: anabranch_engine::SendError) -> SendError {
         if why == anabranch_engine::SendError::Closed {
-            core.dispatch(now, &self.inner.shared);
+            core.dispatch(clock::now(), &self.inner.shared);
         }
         SendError::from_engine(why, why_over(core, self.inner.id))
     }
@@ -143,7 +143,7 @@ impl Connection {
             }
         }
         let call = taken > 0 && core.send_at_once(now, &i.shared);
-        let refused = refused.map(|why| self.refusal(&mut core, now, why));
+        let refused = refused.map(|why| self.refusal(&mut core, why));
         let calls = std::mem::take(&mut core.calls);
         drop(core);
         calls.into_iter().for_each(Call::make);

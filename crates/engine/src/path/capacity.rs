@@ -227,6 +227,18 @@ impl Capacity {
         rate.bytes_per_sec() >= self.rate().max(self.best()).bytes_per_sec() / 5 * 4
     }
 
+    /// Does this say anything beside what is known? The least of a rate does where it is more, unless a queue was measured,
+    /// which showed the rate itself; and not where it is far less than `window`, which leaves in a round trip without it: it
+    /// was a stall then.
+    pub fn is_news(&self, shown: TrainRate, window: Rate) -> bool {
+        match shown {
+            TrainRate::Exact(_) => true,
+            TrainRate::AtLeast(least) => {
+                self.drain.is_none() && least > self.rate() && least.bytes_per_sec() * 4 > window.bytes_per_sec()
+            }
+        }
+    }
+
     /// What a train of packets showed: better than nothing until data show what the path carries.
     pub fn guess(&mut self, now: Instant, rate: TrainRate, rtt: Duration) {
         self.guess = Some((rate, now + SPAN.max(rtt * 8)));
@@ -432,7 +444,8 @@ impl Capacity {
         self.drain.map_or(best, |d| d.min(best))
     }
 
-    /// Only a source that offered less has shown it: the path carries that much, and may carry more.
+    /// Only a source that offered less has shown it, or a train that jitter had spread: the path carries that much, and may
+    /// carry more.
     pub fn is_lower_bound(&self) -> bool {
         let guessed = match self.guess {
             None => false,

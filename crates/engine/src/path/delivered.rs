@@ -2,7 +2,7 @@
 
 use super::Path;
 use super::capacity::{Delivered, RateSample};
-use anabranch_base::{Duration, Instant, Rate};
+use anabranch_base::{Duration, Instant};
 use anabranch_policy::view::UnqueuedRtt;
 
 /// Queueing that is taken for one although the sender did not fill the path.
@@ -11,8 +11,6 @@ const CLEAR_QUEUE: Duration = Duration::from_millis(40);
 const SHORT_QUEUE: Duration = Duration::from_millis(2);
 /// A path whose mean deviation is one part of so many of its least round trip, or less, varies little.
 const NEARLY_STEADY: u64 = 8;
-/// Mean deviations of its packets: what came within less of them, and within half of a round trip, came so soon by luck.
-const SHORT: u64 = 16;
 
 impl Path {
     /// More is under way than the path holds: it is busy for a while, whatever the sender does.
@@ -67,10 +65,6 @@ impl Path {
             // it would be a little less than the one before.
             let (apart, least) = (self.rtt.varies(), self.rtt.min_rtt());
             let varies_little = reorders && apart * NEARLY_STEADY <= least;
-            let believed = self.capacity.rate();
-            if varies_little && s.span < (apart * SHORT).min(least / 2) && s.rate > believed && believed > Rate::ZERO {
-                return;
-            }
             let s = if varies_little { s.of_a_varying_path(apart) } else { s };
             // Where more was in flight than the path held, and even the quickest of the newest round trips waited in a queue,
             // the source offered all that the path carries. A path that became longer looks alike: only a sample that is not

@@ -48,6 +48,7 @@ use mtu::PathMtu;
 use one_way::OneWay;
 use pace::Pace;
 use probing::Probing;
+pub(crate) use progress::Fate;
 use progress::Progress;
 use rate::RateEstimator;
 use rtt::RttEstimator;
@@ -308,6 +309,7 @@ impl Path {
         self.one_way = OneWay::default();
         self.rate.restart();
         self.progress.forget_order();
+        self.probing.forget_train();
         self.given_up = None;
         if let Some(capacity) = self.capacity.used() {
             capacity.restart();

@@ -118,7 +118,7 @@ impl Probing {
 
     /// Nothing that was asked counts any more: the path is none.
     pub fn withdraw_all(&mut self) {
-        (self.pending, self.earlier, self.pair) = (None, None, None);
+        (self.pending, self.earlier, self.pair, self.train) = (None, None, None, None);
     }
 
     /// Two leave back to back. Answers how many of those before were answered where that was not known yet.
@@ -140,6 +140,11 @@ impl Probing {
     /// A train leaves.
     pub fn ask_train(&mut self, now: Instant, nonces: [u64; LENGTH]) {
         self.train = Some(Box::new(Train::new(now, nonces)));
+    }
+
+    /// The path is another one: what an answer to its train would show is of the one before.
+    pub fn forget_train(&mut self) {
+        self.train = None;
     }
 
     /// The peer asks on this path as well.

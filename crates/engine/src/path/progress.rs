@@ -101,20 +101,36 @@ impl Progress {
     }
 }
 
+/// What is known of a copy that leaves the flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// It was acknowledged, and came by no other path.
+    Arrived,
+    /// Its chunk was lost here.
+    Lost,
+    /// Its chunk arrived, or leaves by another path now; whether this copy arrived is not known.
+    Unknown,
+}
+
 impl Path {
-    /// Takes a copy of `len` bytes off the flight, as lost or not. Of one that was not, the departure counts for the rate
-    /// sample.
+    /// What was acknowledged is taken to be this copy: how things stood when it left counts for the rate sample.
     #[inline]
-    pub fn take_off(&mut self, tx_seq: u64, len: u64, lost: bool) {
-        if !lost && let Some(p) = self.flight.packet(tx_seq) {
+    pub fn credit(&mut self, tx_seq: u64) {
+        if let Some(p) = self.flight.packet(tx_seq) {
             self.progress.arrive(tx_seq, &p.at_send);
         }
-        if let Some(d) = self.mtu.discovery_mut()
+    }
+
+    /// Takes a copy of `len` bytes off the flight.
+    #[inline]
+    pub fn take_off(&mut self, tx_seq: u64, len: u64, fate: Fate) {
+        if fate != Fate::Unknown
+            && let Some(d) = self.mtu.discovery_mut()
             && let Some(p) = self.flight.packet(tx_seq).filter(|p| p.size > 0 && !p.counted_lost)
         {
-            d.data_fate(p.sent_at, p.size.into(), lost);
+            d.data_fate(p.sent_at, p.size.into(), fate == Fate::Lost);
         }
-        self.flight.remove_copy(tx_seq, len, lost);
+        self.flight.remove_copy(tx_seq, len, fate == Fate::Lost);
     }
 }
 

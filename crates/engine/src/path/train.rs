@@ -3,7 +3,8 @@
 //! Packets that leave together are spread by the slowest link on their way, and so are their answers: the time from one to
 //! the next is what that link takes for a packet (packet trains; Dovrolis, Ramanathan, Moore 2001). Where each packet takes
 //! a time of its own as well, the answers lie close to a line while that is little. Where it is not, they are spread by more
-//! than the link: it carries what came in that time at least, and the start begins there.
+//! than the link, which likely carries what came in that time at least, and the start begins there. What was held somewhere
+//! comes in bunches instead, whose time says nothing.
 
 use anabranch_base::{Duration, Instant, Rate};
 
@@ -17,6 +18,13 @@ const ENOUGH: usize = LENGTH - 3;
 const ANSWERS: i128 = 6;
 const REGULAR: i128 = 4;
 
+/// What comes within one part of so many of the time from the first answer to the last comes together.
+const TOGETHER: u64 = 16;
+
+/// An answer that takes so many times as long as the first one, and a second, comes over a path that has changed.
+const LATE: u64 = 3;
+const LATE_BY: Duration = Duration::from_secs(1);
+
 /// So many HEARTBEATs of the peer in the time of a train are one of its own.
 const CROSSED: usize = 3;
 
@@ -27,7 +35,7 @@ pub(crate) struct Train {
     sent_at: Instant,
     /// When each was answered.
     answered: [Option<Instant>; LENGTH],
-    /// HEARTBEATs of the peer that came while it was under way.
+    /// HEARTBEATs of the peer that came before it had shown a rate.
     crossed: usize,
     /// One near the end was answered: those that are still to come are late or lost.
     done: bool,
@@ -73,7 +81,7 @@ impl Train {
 
     /// A HEARTBEAT of the peer came on the same path.
     pub fn note_heartbeat(&mut self) {
-        self.crossed += usize::from(!self.done);
+        self.crossed += usize::from(!self.shown);
     }
 
     /// Has it all arrived, but for what is late or lost?
@@ -90,6 +98,9 @@ impl Train {
         if first {
             return Some(TrainAnswer::First(self.sent_at));
         }
+        let soonest = self.answered.iter().flatten().min().map_or(now, |at| *at);
+        // Nothing is shown any more then.
+        self.shown |= now.since(self.sent_at) > soonest.since(self.sent_at) * LATE + LATE_BY;
         self.done |= number >= ENOUGH;
         // Answers that stood behind a train of the peer's are as far apart as that left them.
         if !self.done || self.shown || self.crossed >= CROSSED {
@@ -102,14 +113,19 @@ impl Train {
     }
 
     /// What was answered, over the time from the first answer to the last, in whatever order they came: where each packet
-    /// takes a time of its own, that is longer than the link took for them.
+    /// takes a time of its own, that is longer than the link took for them. None where most of them came together at the
+    /// beginning: they were held until then, for a time that is not known.
     fn least_rate(&self, payload: u64) -> Option<Rate> {
         let answers = || self.answered.iter().flatten();
-        let (from, to) = (answers().min()?, answers().max()?);
+        let (from, to, count) = (answers().min()?, answers().max()?, answers().count());
         let span = to.since(*from);
-        // What came together at the end may have been held until then.
-        let before = answers().filter(|at| at.since(*from) * REGULAR as u64 <= span * (REGULAR as u64 - 1)).count();
-        (answers().count() >= ENOUGH && !span.is_zero()).then(|| Rate::of(before as u64 * payload, span))
+        let came = |until: Duration| answers().filter(|at| at.since(*from) <= until).count();
+        if count < ENOUGH || span.is_zero() || came(span / TOGETHER) * 2 > count {
+            return None;
+        }
+        // What came together at the end, or at the beginning, was held as well.
+        let (before, after) = (came(span * 3 / 4), count - came(span / 4) + 1);
+        Some(Rate::of(before.min(after) as u64 * payload, span))
     }
 
     /// The rate at which it was answered, by the line through its answers. None where they are not near it: something else
@@ -179,7 +195,7 @@ mod tests {
     #[test]
     fn one_that_something_else_spread_shows_what_there_is_at_least() {
         let stall = |i: usize| (i, if i < 6 { 0 } else { 20_000 } + i as u64 * 1_000);
-        assert_eq!(at_least((0..LENGTH).map(stall)), Some(6_000_000_000 / 29_000), "a stall, when the tenth is there");
+        assert_eq!(at_least((0..LENGTH).map(stall)), Some(5_000_000_000 / 29_000), "a stall");
         // A radio that sends some packets at each of its turns, every 10 ms.
         for (turn, of) in [(6, 600_000), (5, 500_000), (4, 400_000), (3, 300_000)] {
             let came = (0..LENGTH).map(|i| (i, 30_000 + (i / turn) as u64 * 10_000));
@@ -189,6 +205,31 @@ mod tests {
         }
     }
 
+    /// Where some were held and let go together, the least that is shown of a link that has a packet each 2.3 ms is no more
+    /// than it has.
+    #[test]
+    fn what_was_held_at_the_beginning_is_no_least_rate() {
+        let is = 1_000_000_000 / 2_300;
+        for held in 2..=LENGTH {
+            for apart in [0, 1, 20] {
+                let at = |i: usize| if i < held { i as u64 * apart } else { (i - held + 1) as u64 * 2_300 };
+                let least = at_least((0..LENGTH).map(|i| (i, 50_000 + at(i)))).unwrap_or(0);
+                assert!(least <= is, "{held} held: {least} of {is}");
+            }
+        }
+        // All of them, and read in two pieces.
+        assert_eq!(shown((0..LENGTH).map(|i| (i, if i < 10 { 0 } else { 50 }))), None);
+    }
+
+    #[test]
+    fn an_answer_that_comes_after_all_hope_shows_nothing() {
+        let spread = |after: u64| {
+            move |i: usize| (i, 30_000 + [0, 9, 1, 8, 2, 7, 3, 6, 4, 5, 10, 11][i] * 2_000 + after * u64::from(i > 7))
+        };
+        assert!(shown((0..LENGTH).map(spread(0))).is_some());
+        assert_eq!(shown((0..LENGTH).map(spread(1_100_000))), None);
+    }
+
     #[test]
     fn too_few_answers_show_nothing() {
         assert_eq!(shown((0..LENGTH).map(|i| (i, 5_000))), None, "all at once");
@@ -196,7 +237,7 @@ mod tests {
         assert_eq!(shown((0..ENOUGH).map(|i| (i, i as u64 * 1_000))), None, "its end was lost");
     }
 
-    /// Whatever the order in which they come, the link has not less, and seldom a fifth less than what is shown.
+    /// Whatever the order in which they come, the link has more as a rule, and seldom a fifth less than what is shown.
     #[test]
     fn one_whose_packets_overtake_each_other_shows_hardly_more_than_there_is() {
         let mut random = RandomStream::named(5, "train");

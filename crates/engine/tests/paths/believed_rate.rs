@@ -48,7 +48,7 @@ fn a_path_that_bursts_fill_is_not_believed_to_carry_more() {
         ([10, 4], [20, 160], [1_300, 50_000], 32),
         ([4, 6], [40, 160], [1_300, 50_000], 14),
     ] {
-        for seed in 1..=2 {
+        for seed in 1..=4 {
             let (rate, queue) = believed(mbits, delays, varies, packets, seed);
             let got = format!(
                 "{mbits:?} Mbit/s, {delays:?} ms, {varies:?} us, {packets} packets: {rate:.3} of its rate, {queue:.0} ms"
@@ -56,7 +56,7 @@ fn a_path_that_bursts_fill_is_not_believed_to_carry_more() {
             println!("{got}");
             rates.push(rate);
             queues.push(queue);
-            if !(0.97..1.12).contains(&rate) {
+            if !(0.97..1.10).contains(&rate) {
                 bad.push(got);
             }
         }
@@ -64,7 +64,7 @@ fn a_path_that_bursts_fill_is_not_believed_to_carry_more() {
     assert!(bad.is_empty(), "{}", bad.join("\n"));
     let mean = |of: &[f64]| of.iter().sum::<f64>() / of.len() as f64;
     let (rate, queue) = (mean(&rates), mean(&queues));
-    assert!(rate < 1.08 && queue < 19.0, "{rate:.3} of the rate and {queue:.0} ms of queue in the mean");
+    assert!(rate < 1.05 && queue < 15.0, "{rate:.3} of the rate and {queue:.0} ms of queue in the mean");
 }
 
 /// A path of 10 Mbit/s whose rate is known becomes longer while a source offers less, in bursts of `burst` packets of which

@@ -85,7 +85,7 @@ fn shown_where_packets_come_apart(mbit: u64, delay: u64, sd: u64) -> Vec<f64> {
     (1..=80).map(of).collect()
 }
 
-/// A train that jitter spreads shows that the path carries something, and no more than it does. Where jitter is little beside
+/// A train that jitter spreads shows that the path carries something, and hardly ever more than it does. Where jitter is little beside
 /// the train's own time it does no harm.
 #[test]
 fn a_train_that_jitter_spread_shows_the_least_of_a_rate_and_one_that_it_did_not_shows_it() {

@@ -6,8 +6,9 @@
 //! full path would once everything before the chunk has left; or the chunk has a deadline and still makes it,
 //! with `guard` and `risk` mean deviations of the round trip to spare. For a chunk on which others depend, and where packets
 //! overtake each other, neither holds if it is more likely to be in time on the full path, unless it has twice that to
-//! spare; it is weighed with all of its frame, and what waits for the full path counts for a tenth more. So slow paths carry what they can deliver in time, the fast one keeps room for what cannot wait, and a path that
-//! would be late stays idle.
+//! spare; it is weighed with what is ahead of it of its frame, within the window of chunks, and what waits for a path that
+//! reorders counts for a tenth more. So slow paths carry what they can deliver in time, the fast one keeps room for what
+//! cannot wait, and a path that would be late stays idle.
 //! Where more is offered than the paths carry that are surely in time, a third condition lets another path take a message
 //! on which no other depends: it is more likely than not to be in time there, and the best path has enough to do without it.
 //! So what would be given up has a chance, and leaves while it is fresh.
@@ -51,11 +52,11 @@ const SOME_LOSS: Ppm = Ppm(500);
 /// One part of so many of a message's life: as long as that the best path has to have something to send before another one
 /// takes what may be late there.
 const BUSY: u64 = 7;
-/// What others depend on counts what waits for a path for longer by one part of so many: rates are hoped to be a little more
-/// than was measured, and the largest of many samples is a little more than there is.
+/// Where the open path reorders, what others depend on counts what waits for the best one for longer by one part of so many:
+/// rates are hoped to be a little more than was measured, and the largest of many samples is a little more than there is.
 const DOUBT: u64 = 10;
-/// As many times as far it looks ahead where packets overtake each other: there it weighs chunks by their class, and all of a
-/// frame that others depend on has to be among them.
+/// As many times as far it looks ahead where packets overtake each other: there it weighs chunks by their class, and as much
+/// as possible of a frame that others depend on has to be among them.
 const FURTHER: u64 = 3;
 /// Packets in flight that say how a path is now.
 const FEW: u32 = 4;

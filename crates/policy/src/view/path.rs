@@ -134,7 +134,7 @@ pub struct PathView {
     /// What the path can carry, from samples of the delivery rate and from what leaves its queue; zero without a sample.
     /// A source that offers less does not talk it down, a queue that empties slower does.
     pub capacity: Rate,
-    /// `capacity` is what a source needed that never filled the path.
+    /// `capacity` is what a source needed that never filled the path, or the least that its train showed.
     pub capacity_may_be_more: bool,
     /// Lost packets among the last 128 (Petlund et al. 2009 §5.1), at most one half.
     pub loss: Ppm,

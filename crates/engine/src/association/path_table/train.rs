@@ -7,7 +7,7 @@
 use crate::association::Association;
 use crate::association::control::What;
 use crate::path::train::{LENGTH, TrainAnswer, TrainRate};
-use anabranch_base::{Instant, PathId};
+use anabranch_base::{Instant, PathId, Rate};
 use anabranch_policy::view::PathState;
 
 impl Association {
@@ -73,10 +73,13 @@ impl Association {
         true
     }
 
-    /// The path begins with the rate that its train showed.
+    /// The path begins with the rate that its train showed, unless it begins with no less anyway.
     fn begin_with(&mut self, now: Instant, id: PathId, rate: TrainRate) {
         let Some(p) = self.paths.get_mut(id.index()) else { return };
         let rtt = p.rtt.min_rtt();
+        if !p.capacity.is_news(rate, Rate::of(p.congestion.cwnd(), p.rtt.srtt())) {
+            return;
+        }
         p.capacity.guess(now, rate, rtt);
         let v = self.views.path(&mut self.paths, &self.policies, id);
         if let (Some(v), Some(p)) = (v, self.paths.get_mut(id.index())) {

@@ -4,8 +4,8 @@ use crate::association::Association;
 use crate::association::path_table::list::Shown;
 use crate::association::policies::facts::Facts;
 use crate::event::PathReason;
-use crate::path::PathTimer;
 use crate::path::flight::{CopyRef, Flight};
+use crate::path::{Fate, PathTimer};
 use crate::repair::TransmissionCause;
 use crate::tx::scoreboard::ChunkState;
 use anabranch_base::{Instant, PathId, PathSet};
@@ -147,7 +147,7 @@ impl Association {
             if overtaken && !again {
                 p.progress.condemn(c.tsn, c.tx_seq);
             }
-            p.take_off(c.tx_seq, len, true);
+            p.take_off(c.tx_seq, len, Fate::Lost);
             if fast { p.counters.lost_by_report += 1 } else { p.counters.lost_by_timeout += 1 }
         }
         let needed = !chunk.parity && !chunk.repaired;
@@ -333,7 +333,7 @@ impl Association {
         let copies = c.copies.take_all();
         for l in copies.iter() {
             if let Some(p) = self.paths.get_mut(l.path.index()) {
-                p.take_off(l.tx_seq, len, false);
+                p.take_off(l.tx_seq, len, Fate::Unknown);
             }
             if blame {
                 self.react(now, l.path, LossKind::FastRetransmit, len);

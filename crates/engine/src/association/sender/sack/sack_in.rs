@@ -7,7 +7,7 @@ use super::tally::PathTally;
 use crate::association::Association;
 use crate::association::sender::sack::gap_memory::{GapsRead, MAX_WITHDRAWN, join, read_blocks, subtract};
 use crate::event::CloseReason;
-use crate::path::Path;
+use crate::path::{Fate, Path};
 use crate::tx::scoreboard::{ChunkState, LiveCopy};
 use anabranch_base::{Instant, PathId, Tsn};
 use anabranch_policy::Asks;
@@ -360,7 +360,11 @@ impl Association {
             let mut latest = None;
             if let Some(p) = self.paths.get_mut(copy.path.index()) {
                 latest = Some(copy).filter(|c| can_be_meant(now, p, c));
-                p.take_off(copy.tx_seq, len, false);
+                let meant = sent == 1 || took_a_round_trip(now, p, &copy);
+                if meant {
+                    p.credit(copy.tx_seq);
+                }
+                p.take_off(copy.tx_seq, len, if meant { Fate::Arrived } else { Fate::Unknown });
                 if latest.is_some() && sent == 1 {
                     p.progress.arrive_in_turn(now, copy.tx_seq);
                 }
@@ -382,7 +386,12 @@ impl Association {
         let on_one_path = credited.is_some_and(|first| copies.iter().all(|c| c.path == first.path));
         for copy in copies.iter() {
             if let Some(p) = self.paths.get_mut(copy.path.index()) {
-                p.take_off(copy.tx_seq, len, false);
+                let first = credited.is_some_and(|c| (c.path, c.tx_seq) == (copy.path, copy.tx_seq));
+                let meant = first && took_a_round_trip(now, p, copy);
+                if meant {
+                    p.credit(copy.tx_seq);
+                }
+                p.take_off(copy.tx_seq, len, if meant && on_one_path { Fate::Arrived } else { Fate::Unknown });
                 if !on_one_path {
                     p.health.hear_shared(now);
                 }
@@ -404,6 +413,12 @@ fn heard_at(now: Instant, p: &Path, sent_at: Instant, by: Option<PathId>, report
         return now;
     }
     reported.map_or(now, |r| now.min(r.max(sent_at + srtt)))
+}
+
+/// A younger copy of a chunk that was sent several times is not what arrived: it would pass for a quick path.
+#[inline]
+fn took_a_round_trip(now: Instant, p: &Path, c: &LiveCopy) -> bool {
+    now.since(c.sent_at) >= p.rtt.min_rtt()
 }
 
 /// It left on this path long enough ago to be what was acknowledged now. The answer may have come by a quicker path.
