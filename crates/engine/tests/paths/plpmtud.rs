@@ -2,8 +2,7 @@
 
 use crate::common::*;
 use anabranch_base::Instant;
-use anabranch_engine::{AssocConfig, Constants, DiscoveryState, Event, PathMtuDiscovery, SendOptions};
-use anabranch_policy::registry::{Hook, Profile};
+use anabranch_engine::{AssocConfig, DiscoveryState, Event, PathMtuDiscovery, SendOptions};
 use anabranch_sim::{Direction, Setting};
 use anabranch_wire::kind;
 
@@ -175,31 +174,6 @@ fn a_path_that_comes_to_carry_small_packets_only_is_named_and_used() {
         (0..2).for_each(|path| set_mtu(&mut b, path, 1_472));
         b.run_for(ms(130_000));
         assert_eq!(named(&b, 0), [512, 1_472], "{mtu} {both}");
-    }
-}
-
-/// Copies of all that leaves by one path arrive by the other, and say nothing of the size that the first one carries.
-#[test]
-fn a_black_hole_is_found_although_another_path_brings_copies() {
-    let mut profile = Profile::named("live").unwrap();
-    profile.set(Hook::Redundancy, "preventive_copy:mode=always").unwrap();
-    let c = changed(AssocConfig::with(profile, Constants::RFC), |c| {
-        c.mtu.packet_size = 1_472;
-        c.mtu.discovery = Some(PathMtuDiscovery::up_to(1_472));
-    });
-    for (path, mtu) in [(0, 600), (0, 1_000), (1, 600), (1, 1_000)] {
-        let mut b = over(&c, &[1_472, 1_472]);
-        let mut flow = Flow::new(Side::Client, 0, 10_000);
-        flow.transfer(&mut b, 50, ms(60_000)).expect("arrives");
-        b.client_events.clear();
-        b.strict = false;
-        set_mtu(&mut b, path, mtu);
-        for _ in 0..20 {
-            flow.send_to(&mut b, flow.sent + 10_000);
-            b.run_for(ms(100));
-        }
-        let found = |e: &Event| matches!(e, Event::PacketSize { path: p, size: 512 } if p.index() == path);
-        assert!(b.client_events.iter().any(found), "{mtu} on path {path}: {:?}", b.client_events);
     }
 }
 

@@ -1,7 +1,9 @@
 //! The table of paths without an association.
 
 use super::*;
-use crate::path::{LocalId, Origin};
+use crate::path::discovery::PathMtuDiscovery;
+use crate::path::rate::DeliveredAtSend;
+use crate::path::{Fate, LocalId, Origin};
 use anabranch_base::{Duration, PathSet, RandomStream};
 use anabranch_policy::loss_cause::{Cause, LossEvent};
 use anabranch_policy::view::{AssocView, PathState};
@@ -314,4 +316,29 @@ fn nonces_do_not_repeat() {
     let mut tables = [of(1), of(2)];
     let drawn: BTreeSet<u64> = (0..1_000).map(|i| tables[i % 2].next_nonce()).collect();
     assert_eq!(drawn.len(), 1_000);
+}
+
+// ---- what leaves the flight
+
+/// Three packets of a size are lost, smaller ones arrive, and a fourth of that size meets its fate: only one that arrived says
+/// that the path carries it. One whose chunk came by another path, or as another copy, does not.
+#[test]
+fn only_what_arrived_shows_that_a_path_carries_its_size() {
+    for (fate, vanishes) in [(Fate::Arrived, false), (Fate::Unknown, true), (Fate::Lost, true)] {
+        let mut t = table(&[0]);
+        let p = t.get_mut(0).unwrap();
+        p.mtu.search(PathMtuDiscovery::up_to(1_200), 1_200, 512);
+        let sent = |p: &mut Path, n: u64| {
+            let seq = p.flight.begin_packet(at(100 + 30 * n), DeliveredAtSend::default());
+            p.flight.add_copy(n, 1_100);
+            p.flight.note_size(1_200);
+            seq
+        };
+        let all: Vec<_> = (0..4).map(|n| sent(p, n)).collect();
+        all[..3].iter().for_each(|seq| p.take_off(*seq, 1_100, Fate::Lost));
+        p.take_off(all[3], 1_100, fate);
+        let d = p.mtu.discovery_mut().unwrap();
+        d.small_arrived(at(250));
+        assert_eq!(d.black_hole(at(300), Duration::from_millis(50)), vanishes, "{fate:?}");
+    }
 }
