@@ -146,7 +146,11 @@ carry wwan0
 expect "wwan > size && wlan < small" "everything should leave through wwan0, although the default route is wlan0"
 carry wlan0
 expect "wlan > size && wwan < small" "everything should leave through wlan0"
+# At no rate of their own the first one may have carried everything before the second is confirmed.
+limit() { for name in wlan0 wwan0; do tc -n $near qdisc "$@" dev $name root tbf rate 20mbit burst 20kb latency 100ms; done; }
+limit add
 carry wlan0 wwan0
+limit del
 expect "wlan > small && wwan > small && wlan + wwan > size" "both interfaces should carry a part"
 carry 10.77.2.2
 expect "wwan > size && wlan < small" "an address should mean its interface"
