@@ -162,7 +162,7 @@ fn a_sooner_arrival_that_is_less_likely_to_be_in_time_is_worth_nothing() {
     assert_eq!(s.ask(&policy()), slow, "nor for what nothing depends on");
 }
 
-/// A chunk of a frame that others depend on is weighed with all of that frame.
+/// A chunk of a frame that others depend on is weighed with as much of that frame as the longer window holds.
 #[test]
 fn it_looks_further_where_packets_overtake_each_other() {
     let mut s = unsteady(500_000, 0, 200);

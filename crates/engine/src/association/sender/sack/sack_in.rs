@@ -361,10 +361,7 @@ impl Association {
             if let Some(p) = self.paths.get_mut(copy.path.index()) {
                 latest = Some(copy).filter(|c| can_be_meant(now, p, c));
                 let meant = sent == 1 || took_a_round_trip(now, p, &copy);
-                if meant {
-                    p.credit(copy.tx_seq);
-                }
-                p.take_off(copy.tx_seq, len, if meant { Fate::Arrived } else { Fate::Unknown });
+                take_off(p, &copy, len, meant, true);
                 if latest.is_some() && sent == 1 {
                     p.progress.arrive_in_turn(now, copy.tx_seq);
                 }
@@ -388,10 +385,7 @@ impl Association {
             if let Some(p) = self.paths.get_mut(copy.path.index()) {
                 let first = credited.is_some_and(|c| (c.path, c.tx_seq) == (copy.path, copy.tx_seq));
                 let meant = first && took_a_round_trip(now, p, copy);
-                if meant {
-                    p.credit(copy.tx_seq);
-                }
-                p.take_off(copy.tx_seq, len, if meant && on_one_path { Fate::Arrived } else { Fate::Unknown });
+                take_off(p, copy, len, meant, on_one_path);
                 if !on_one_path {
                     p.health.hear_shared(now);
                 }
@@ -413,6 +407,16 @@ fn heard_at(now: Instant, p: &Path, sent_at: Instant, by: Option<PathId>, report
         return now;
     }
     reported.map_or(now, |r| now.min(r.max(sent_at + srtt)))
+}
+
+/// Takes a copy of an acknowledged chunk off its path: the one that is `meant`, as far as can be known, or another. Where the
+/// chunk left on several paths the packet may still be lost.
+#[inline]
+fn take_off(p: &mut Path, c: &LiveCopy, len: u64, meant: bool, on_one_path: bool) {
+    if meant {
+        p.credit(c.tx_seq);
+    }
+    p.take_off(c.tx_seq, len, if meant && on_one_path { Fate::Arrived } else { Fate::Unknown });
 }
 
 /// A younger copy of a chunk that was sent several times is not what arrived: it would pass for a quick path.
